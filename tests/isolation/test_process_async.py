@@ -15,6 +15,7 @@ from arroyo_udf_plugin import InvalidState, Plugin, UserCodeError, load
 
 SOURCE = """
 import asyncio
+import mmap
 import os
 import signal
 import threading
@@ -44,6 +45,23 @@ async def third_time(a: int) -> str:
     if a == 5 and info.attempt < 3:
         os.abort()
     return f"{info.row_id} {info.attempt} {info.idempotency_key.hex()}"
+
+
+@udf
+async def babbles(a: int) -> int:
+    if a == 1:
+        for number in os.listdir("/proc/self/fd"):
+            path = f"/proc/self/fd/{number}"
+            target = os.readlink(path) if os.path.exists(path) or os.path.lexists(path) else ""
+            if "memfd:arroyo-udf" in target:
+                with open(path, "r+b") as file, mmap.mmap(file.fileno(), 128) as memory:
+                    if memory[64] == 5:  # what the worker says of its calls
+                        memory[64] = 99
+                        memory[0:8] = (int.from_bytes(memory[0:8], "little") + 1).to_bytes(8, "little")
+            elif "eventfd" in target:
+                os.write(int(number), (1).to_bytes(8, "little"))
+        await asyncio.Event().wait()
+    return a
 
 
 @udf
@@ -322,3 +340,14 @@ def test_a_closed_plugin_ends_its_runtimes_calls(file: Path, capfd: pytest.Captu
     assert capfd.readouterr().err == ""
     with pytest.raises(InvalidState, match="the plugin is closed"):
         plugin.functions["waits"].start()
+
+
+def test_a_broken_answer_ends_one_worker_and_no_runtime(plugin: Plugin) -> None:
+    with plugin.functions["babbles"].start() as runtime:
+        rows = []
+        for number in range(3):
+            runtime.send(number, pa.array([number], pa.int64()))
+            rows += drained(runtime, 1).to_pylist()
+    assert [row["value"] for row in rows] == [0, None, 2]
+    why = "the worker process was ended, because its answer is broken: the worker process wrote a message of kind 99"
+    assert rows[1]["error"].endswith(f"babbles, row 1: {why}")

@@ -162,8 +162,8 @@ def test_it_ends_a_call_that_waits_for_the_call_of_another_thread(file: Path, ca
         threads = [threading.Thread(target=call, args=[plugin]), threading.Thread(target=interrupt)]
         threads[0].start()
         until(lambda: "2" in calls.read_text().split(), "the call of the other thread")
+        threads[1].start()
         with pytest.raises(KeyboardInterrupt):
-            threads[1].start()
             plugin.functions["worker"](two)
     for thread in threads:
         thread.join()

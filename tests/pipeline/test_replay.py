@@ -28,7 +28,7 @@ CLI = [sys.executable, "-m", "arroyo_udf_plugin.cli"]
 
 FUNCTIONS = '''
 import pathlib
-from arroyo_udf_plugin import udf
+from arroyo_udf_plugin import call_info, udf
 
 def fails(x: int) -> bool:
     """7 always does, and odd numbers until the file `mended` exists."""
@@ -36,6 +36,14 @@ def fails(x: int) -> bool:
 
 @udf
 def half(x: int) -> int:
+    if fails(x):
+        raise ValueError(f"{x} is odd")
+    return x // 2
+
+@udf
+async def half_with_key(x: int) -> int:
+    with open("calls", "a") as file:
+        file.write(f"{x} {call_info().idempotency_key.hex()}\\n")
     if fails(x):
         raise ValueError(f"{x} is odd")
     return x // 2
@@ -407,3 +415,14 @@ def test_rows_that_may_become_several_are_refused(folder: Path) -> None:
     run()
     with pytest.raises(InvalidArgument, match=r"in front of operators\[1\] a row may become several"):
         replay()
+
+
+def test_replayed_rows_have_the_idempotency_keys_that_they_had(folder: Path) -> None:
+    """R10: a call that was made and then failed is not made again under another key."""
+    described(function="half_with_key")
+    run()
+    Path("mended").touch()
+    assert replay() == (3, 2, 0)
+    calls = [line.split() for line in Path("calls").read_text().splitlines()]
+    assert sorted(x for x, _ in calls) == ["2", "3", "3", "5", "5", "7", "7"]
+    assert len({tuple(call) for call in calls}) == len({key for _, key in calls}) == 4

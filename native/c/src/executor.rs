@@ -81,6 +81,7 @@ fn serve(body: &Async, started: Arc<Started>, runtime: Seat, opened: &SyncSender
     // SAFETY: the author's init, called once with a place for the Context.
     let init = body.settings.init.map_or(Ok(()), |init| result(unsafe { init(&mut context) }));
     let is_open = init.is_ok();
+    forks::end_stray(|| init.as_ref().err().map(|text| &**text));
     let is_awaited = opened.send(init).is_ok();
     if !is_open {
         return;
@@ -97,7 +98,9 @@ fn serve(body: &Async, started: Arc<Started>, runtime: Seat, opened: &SyncSender
     let is_used = runtime.is_given_up() || !started.calls().is_empty();
     let close = body.settings.close.filter(|_| !is_used);
     // SAFETY: the author's close, called once, after all calls.
-    runtime.closed(close.map_or(Ok(()), |close| result(unsafe { close(context) })));
+    let closed = close.map_or(Ok(()), |close| result(unsafe { close(context) }));
+    forks::end_stray(|| closed.as_ref().err().map(|text| &**text));
+    runtime.closed(closed);
 }
 
 /// NULL is success, else the text of a failure.
@@ -178,7 +181,7 @@ impl Open<'_> {
                 // SAFETY: the author's function, with an argument for each that it has declared; the batch that texts and
                 // the trace parent point into is kept until the call is completed.
                 unsafe { (self.body.call)(&call, self.arguments.as_ptr()) };
-                forks::end_stray();
+                forks::end_stray(|| None);
             }
             Ok(false) => {
                 self.runtime.end(attempt.token, Outcome::Value(Value::Null));

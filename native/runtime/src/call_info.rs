@@ -21,6 +21,7 @@ pub struct CallInfo {
     attempt: u16,
     deadline: u64,
     key: Key,
+    /// If it has a trace parent.
     context: Option<Arc<BatchContext>>,
 }
 
@@ -56,7 +57,7 @@ pub fn call_info() -> CallInfo {
 impl CallInfo {
     pub fn new(runtime: &Runtime, attempt: &Attempt) -> CallInfo {
         let key = key_of(runtime.lineage(), attempt.id, &attempt.batch, attempt.row);
-        CallInfo::of(attempt.id, attempt.attempt, attempt.deadline, key, attempt.batch.context())
+        CallInfo::of(attempt.id, attempt.attempt, attempt.deadline, key, attempt.batch.traced())
     }
 
     /// As [`CallInfo::new`], from the parts of an attempt that an executor has kept.
@@ -73,7 +74,7 @@ impl CallInfo {
             attempt: other.attempt,
             deadline,
             key: key_of(lineage, other.id, &other.batch, other.row),
-            context: other.batch.context().cloned(),
+            context: other.batch.traced().cloned(),
         });
         std::iter::once(first).chain(others)
     }

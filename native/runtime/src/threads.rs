@@ -9,7 +9,7 @@
 use std::cell::Cell;
 use std::io;
 use std::mem::MaybeUninit;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::OnceLock;
 use std::thread::{Builder, JoinHandle};
 
@@ -19,16 +19,17 @@ pub const AUTHORS_STACK: usize = 16 << 20;
 /// For a thread that runs the toolkit's code alone.
 pub const OWN_STACK: usize = 2 << 20;
 
-/// All threads of this process do the toolkit's work.
+/// This process works for a host.
 static WORKER: AtomicBool = AtomicBool::new(false);
 
-/// Says that this process is a worker: before its first thread.
+/// Says that this process is a worker, and that the calling thread works for its host: before its first thread.
 pub fn work_for_a_host() {
+    begin_work();
     WORKER.store(true, Ordering::Relaxed);
 }
 
 /// Whether this process is a worker.
-pub fn is_worker() -> bool {
+fn is_worker() -> bool {
     WORKER.load(Ordering::Relaxed)
 }
 
@@ -36,7 +37,12 @@ pub fn is_worker() -> bool {
 /// inherit the toolkit's mask.
 static FIRST_HOSTS_MASK: OnceLock<libc::sigset_t> = OnceLock::new();
 
+/// How many forks lie between this process and the one that has begun to watch.
+static FORKS: AtomicU32 = AtomicU32::new(0);
+
 thread_local! {
+    /// Of a thread that does the toolkit's work: how many forks there were when it began.
+    static BEGUN: Cell<Option<u32>> = const { Cell::new(None) };
     /// Of a thread of the toolkit: the mask of the host's thread that caused it.
     static HOSTS_MASK: Cell<Option<libc::sigset_t>> = const { Cell::new(None) };
 }
@@ -46,6 +52,7 @@ pub fn spawn(name: &str, stack_bytes: usize, body: impl FnOnce() + Send + 'stati
     let hosts = HOSTS_MASK.get().unwrap_or_else(hosts_mask);
     Builder::new().name(name.into()).stack_size(stack_bytes).spawn(move || {
         HOSTS_MASK.set(Some(hosts));
+        begin_work();
         if stack_bytes != OWN_STACK && is_worker() {
             set_mask(&hosts);
         } else {
@@ -59,6 +66,7 @@ pub fn spawn(name: &str, stack_bytes: usize, body: impl FnOnce() + Send + 'stati
 /// mask, in another way than by [`spawn`].
 pub fn adopt() {
     HOSTS_MASK.set(Some(hosts_mask()));
+    begin_work();
     if !is_worker() {
         block_signals();
     }
@@ -87,16 +95,33 @@ pub fn as_host<T>(start: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Gives the only thread of a forked child the host's mask, if it has the toolkit's. Takes no lock.
+/// How many forks there were.
+#[inline]
+pub fn forks() -> u32 {
+    FORKS.load(Ordering::Relaxed)
+}
+
+/// How many there were when the calling thread began to do the toolkit's work. None: it does not.
+#[inline]
+pub fn begun() -> Option<u32> {
+    BEGUN.get()
+}
+
+#[inline]
+pub fn set_begun(forks: Option<u32>) {
+    BEGUN.set(forks);
+}
+
+fn begin_work() {
+    set_begun(Some(forks()));
+}
+
+/// Counts the fork, and gives the only thread of a forked child the host's mask, if it has the toolkit's. Takes no lock.
 pub fn as_child() {
+    FORKS.fetch_add(1, Ordering::Relaxed);
     if blocks_as_ours(&mask()) {
         set_mask(&HOSTS_MASK.get().unwrap_or_else(hosts_mask));
     }
-}
-
-/// Whether the calling thread is one of the toolkit's.
-pub fn is_own() -> bool {
-    HOSTS_MASK.get().is_some()
 }
 
 fn mask() -> libc::sigset_t {

@@ -118,7 +118,8 @@ def run(
 
     document = _read(file, udfs)
     pipeline = _chosen(document.pipeline, checkpoints, parallelism)
-    with _planned(document, pipeline) as planned:
+    again = _again("run", file, udfs, checkpoints) if pipeline.has_checkpoints else None
+    with _to_be_repeated(again), _planned(document, pipeline) as planned:
         if explain or document.explain:
             click.echo(explained(planned))
             return
@@ -137,10 +138,10 @@ def run(
                         progress_every=shows.every,
                     )
 
-            summary = _drained(start, stop, _go_on(file, udfs, checkpoints)) if pipeline.has_checkpoints else start()
+            summary = start() if again is None else _drained(start, stop, again)
     _report(summary, as_json, err=any(sink.type == "stdout" for sink in pipeline.sinks))
     if summary.ended == "resumable":
-        click.echo(f"stopped; go on with: {_go_on(file, udfs, checkpoints)}", err=True)
+        click.echo(f"stopped; go on with: {again} --resume", err=True)
 
 
 @click.command("replay")
@@ -180,7 +181,8 @@ def replay(
     choice = Choice.of(rows, again)
     document = _read(file, udfs)
     pipeline = _chosen(document.pipeline, checkpoints, parallelism)
-    with _planned(document, pipeline) as planned:
+    repeated = _again("replay", file, udfs, checkpoints, *(word for row in rows for word in ("--row", row)))
+    with _to_be_repeated(repeated), _planned(document, pipeline) as planned:
         stop = StopRequest(stop_timeout)
         found: list[Counts] = []
         functions = [call.function.where for call in planned.calls]
@@ -194,7 +196,7 @@ def replay(
                 found.append(counts)
                 return summary
 
-            summary = _drained(start, stop, _replay_on(file, udfs, checkpoints, rows))
+            summary = _drained(start, stop, repeated)
     _report(summary, as_json, err=False, replayed=found[-1])
 
 
@@ -283,9 +285,6 @@ def _drained(start: Callable[[], Summary], stop: StopRequest, go_on: str) -> Sum
             summary = start()
             if summary.ended != "cut off":
                 return summary
-        except Stopped:
-            click.echo(f"go on from the latest checkpoint with: {go_on}", err=True)
-            raise
         except Exception as error:
             if not came:
                 raise
@@ -299,17 +298,22 @@ def text_of(error: Exception) -> str:
     return "\n".join([str(error), *getattr(error, "__notes__", ())])
 
 
-def _go_on(file: str, udfs: tuple[str, ...], checkpoints: str | None) -> str:
+def _again(command: str, file: str, udfs: tuple[str, ...], checkpoints: str | None, *options: str) -> str:
+    """The command that goes on, or begins if nothing has begun."""
     place = [] if checkpoints is None else ["--checkpoints", checkpoints]
     functions = [word for udf in udfs for word in ("--udf", udf)]
-    return shlex.join(["arroyo-udf", "run", file, *functions, *place, "--resume"])
+    return shlex.join(["arroyo-udf", command, file, *functions, *place, *options])
 
 
-def _replay_on(file: str, udfs: tuple[str, ...], checkpoints: str | None, rows: tuple[str, ...]) -> str:
-    place = [] if checkpoints is None else ["--checkpoints", checkpoints]
-    functions = [word for udf in udfs for word in ("--udf", udf)]
-    chosen = [word for row in rows for word in ("--row", row)]
-    return shlex.join(["arroyo-udf", "replay", file, *functions, *place, *chosen])
+@contextlib.contextmanager
+def _to_be_repeated(command: str | None) -> Iterator[None]:
+    """A signal that ends the block at once says how to go on. command: None: nothing can go on."""
+    try:
+        yield
+    except Stopped:
+        if command is not None:
+            click.echo(f"go on with: {command}", err=True)
+        raise
 
 
 def _left_out(counts: Counts) -> Iterator[str]:

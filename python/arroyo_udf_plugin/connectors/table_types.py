@@ -30,9 +30,9 @@ import pyarrow.compute as pc
 
 from .cells import decoded
 from .delimited import texts
+from .durations import PER_SECOND
 
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}  # of integers by their bits
-_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _DAY = 86_400
 
 
@@ -210,7 +210,7 @@ def _outside(values: pa.Array, begin: int, end: int, why: str) -> str | None:
     """`why`, if dates or times are outside of these seconds."""
     is_date = pa.types.is_date32(values.type)
     numbers = values.view(pa.int32() if is_date else pa.int64())
-    per_second = 1 if is_date else _PER_SECOND[values.type.unit]
+    per_second = 1 if is_date else PER_SECOND[values.type.unit]
     found = pc.min_max(numbers).as_py()
     if found["min"] is None:
         return None

@@ -71,7 +71,7 @@ def of_numbers(prefix: bytes, numbers: pa.Array) -> bytearray:
     """prefix: 16 bytes. numbers: uint64, without nulls."""
     n_rows = len(numbers)
     found = bytearray((prefix + bytes(BYTES - _HASH)) * n_rows)
-    little = memoryview(numbers.buffers()[1])[numbers.offset * 8 : (numbers.offset + n_rows) * 8]
+    little = bytes(memoryview(numbers.buffers()[1])[numbers.offset * 8 : (numbers.offset + n_rows) * 8])
     largest = pc.max(numbers).as_py() or 0
     for place in range((largest.bit_length() + 7) // 8):
         found[BYTES - 1 - place :: BYTES] = little[place::8]
@@ -80,13 +80,13 @@ def of_numbers(prefix: bytes, numbers: pa.Array) -> bytearray:
 
 def _numbered(files: pa.Array, rows: pa.Array, mask: bytes) -> bytearray:
     rows = rows.fill_null(0) if rows.null_count else rows
+    if len(files) and not files.null_count and files.equals(pa.repeat(files[0], len(files))):  # as from a source
+        return of_numbers(_xor(_of_file(files[0].as_py()), mask), rows)
     names = files.dictionary_encode()
     prefixes = [_xor(_of_file(name), mask) for name in names.dictionary.to_pylist()]
-    if len(prefixes) == 1 and not names.null_count:
-        return of_numbers(prefixes[0], rows)
     found = of_numbers(bytes(_HASH), rows)
     several = pa.array(prefixes, pa.binary(_HASH)).take(names.indices.fill_null(0))
-    own = memoryview(several.buffers()[1])
+    own = bytes(memoryview(several.buffers()[1])[: _HASH * len(several)])
     for place in range(_HASH):
         found[place::BYTES] = own[place::_HASH]
     return found

@@ -78,8 +78,8 @@ class Kept:
 
     lineage: 16 bytes; with a row's id the idempotency key of a row that has none of its own. next_id: of the next row.
     watermarks: that have not left, each with the id of the first row after it. latest: the latest of all.
-    rows: that have not left, with their ids, which rise; to be asked for once. is_former: the state had no keys: they have
-        lineage and id.
+    rows: that have not left, with their ids, which rise; to be asked for once. is_former: the state had no keys; they
+        are lineage and ids.
     """
 
     identity: Identity

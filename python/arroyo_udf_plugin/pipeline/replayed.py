@@ -221,7 +221,8 @@ class LetterInput(Input):
     def admit(self, rows: Rows) -> list[Block | Dead]:
         block = self.columns.block(rows)
         own = [block.rows.column(at) for at in self.columns.own]
-        return [block.with_rows(pa.RecordBatch.from_arrays(own, schema=self.instead_of.columns.schema))]
+        block = block.with_rows(pa.RecordBatch.from_arrays(own, schema=self.instead_of.columns.schema))
+        return [block.with_keys(pa.nulls(len(block), pa.binary()))]  # calls have the keys of the row's own origin
 
     def fingerprint(self, described: Mapping[str, Any]) -> Mapping[str, Any]:
         return self.instead_of.fingerprint(described)

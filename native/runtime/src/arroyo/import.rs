@@ -11,8 +11,8 @@
 //! * The library cannot cancel a row. Once all rows that its runtime holds are cancelled, the runtime is stopped, which ends
 //!   them, and another is started. A cancelled row left behind among others is stuck (R8).
 
-use super::theirs::{arguments, checked, AsyncFunctions, Library, Owned, Theirs, ThreadWaker};
-use crate::arrow::{build_with_room, check_rows, Batch, Column, Layout, NoRoom};
+use super::theirs::{arguments, checked, AsyncFunctions, Library, Theirs, ThreadWaker};
+use crate::arrow::{build_with_room, check_rows, Batch, Column, Layout, NoRoom, Owned};
 use crate::exports::Ran;
 use crate::failure::Failure;
 use crate::machine::{Outcome, Stuck, Token};

@@ -254,7 +254,7 @@ where
             self.slice.count_row();
             let Attempt { token, id, attempt: number, deadline, .. } = attempt;
             let key = key_of(self.runtime.lineage(), id, &attempt.batch, attempt.row);
-            let named = Named { token, id, attempt: number, deadline, key, context: attempt.batch.context().cloned() };
+            let named = Named { token, id, attempt: number, deadline, key, context: attempt.batch.traced().cloned() };
             let arguments = arguments::<A>(&attempt.batch, attempt.row);
             // The function owns its arguments: the batch lives no longer than its rows need it.
             drop(attempt);
@@ -325,7 +325,11 @@ where
                 _ => Poll::Ready(Outcome::Cancelled),
             };
             let polled = info.within(|| panics::catch(poll));
-            forks::end_stray();
+            forks::end_stray(|| match &polled {
+                Ok(Poll::Ready(Outcome::Error(text))) => Some(text),
+                Ok(_) => None,
+                Err(text) => Some(text),
+            });
             let outcome = match polled {
                 Ok(Poll::Pending) => {
                     *has_waited = true;
