@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import gates
+import inflight
 from copies import FIRST, SECOND, bring, description, numbers_of, of_table
 
 from arroyo_udf_plugin import build
@@ -36,11 +36,11 @@ def calls(folder: Path, call: str, factor: int, has_keys: bool = False) -> Scena
     def opened(width: int) -> Iterator[Planned]:
         pipeline = pipeline_of(description(folder, width, str(folder / "state"), sink) | {"operators": operators})
         with contextlib.closing(plan(pipeline)) as planned:
-            gates.current = gate = gates.Gate()
+            inflight.current = gate = inflight.Gate()
             (input,) = planned.inputs
             try:
                 yield dataclasses.replace(
-                    planned, inputs=[dataclasses.replace(input, source=gates.Gated(input.source, gate))]
+                    planned, inputs=[dataclasses.replace(input, source=inflight.Gated(input.source, gate))]
                 )
             finally:
                 gate.open()
@@ -53,7 +53,7 @@ def calls(folder: Path, call: str, factor: int, has_keys: bool = False) -> Scena
 
     def phase(first: int, files: Any, numbers: list[int]) -> Phase:
         def prepare() -> None:
-            gates.keys.clear()
+            inflight.keys.clear()
             bring(folder, first, files)
 
         return Phase(prepare, [(n, n + 1, factor * (n + 1)) for n in numbers])
@@ -73,7 +73,7 @@ def calls(folder: Path, call: str, factor: int, has_keys: bool = False) -> Scena
 
 def check_keys() -> None:
     """R10: a row has one key in all engines, and no other row has it."""
-    several = {row: keys for row, keys in gates.keys.items() if len(keys) > 1}
+    several = {row: keys for row, keys in inflight.keys.items() if len(keys) > 1}
     assert not several, f"rows were called with several keys: {several}"
-    every = [key for keys in gates.keys.values() for key in keys]
-    assert len(set(every)) == len(every), f"a key belongs to several rows: {dict(gates.keys)}"
+    every = [key for keys in inflight.keys.values() for key in keys]
+    assert len(set(every)) == len(every), f"a key belongs to several rows: {dict(inflight.keys)}"

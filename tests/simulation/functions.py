@@ -1,4 +1,4 @@
-"""The functions of a simulated pipeline. They run in the process of the test, and ask its `gates`."""
+"""The functions of a simulated pipeline. They run in the process of the test, and ask its `inflight`."""
 
 import sys
 
@@ -12,11 +12,11 @@ def plus(n: int) -> int:
 
 @udf(ordered=False, allowed_in_flight=100)
 async def held(n: int) -> int:
-    await sys.modules["gates"].passed(n, call_info().idempotency_key)
+    await sys.modules["inflight"].passed(n, call_info().idempotency_key)
     return 10 * n
 
 
 @udf
 async def in_order(n: int) -> int:
-    await sys.modules["gates"].passed(n)
+    await sys.modules["inflight"].passed(n)
     return -n

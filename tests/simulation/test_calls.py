@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import gates
+import inflight
 import pytest
 from scenarios import of_kind
 
@@ -22,7 +22,7 @@ def test_rows_that_were_in_flight_are_called_again(folder: Path) -> None:
         world.run(world.disk.process(stop_at=number))
         if (folder / "state" / "epochs" / "0000000003.json").exists():
             break
-    gates.keys.clear()
+    inflight.keys.clear()
     world.run()
-    assert gates.keys.keys() >= {5, 6, 7}, "5 and 6 are of the second file, and waited for 7"
+    assert inflight.keys.keys() >= {5, 6, 7}, "5 and 6 are of the second file, and waited for 7"
     world.check(0)

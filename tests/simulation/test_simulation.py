@@ -55,6 +55,11 @@ def test_crashes_of_two_slices(kind: str, folder: Path, report: Report) -> None:
     simulation(kind, folder, report, width=2).stop_everywhere(LOST)
 
 
+@pytest.mark.parametrize("kind", kinds("parts of csv", "objects", "calls"))
+def test_each_step_fails_once(kind: str, folder: Path, report: Report) -> None:
+    simulation(kind, folder, report).fail_everywhere()
+
+
 @pytest.mark.parametrize("kind", ["late rows", "late rows of a join"])
 def test_late_rows_are_late_in_any_slice(kind: str, folder: Path, report: Report) -> None:
     """An engine of two slices is stopped after each phase of the input, and in the last one loses power, too."""

@@ -164,16 +164,20 @@ class Place(_Written):
         """Gives the file a hidden name, because a name that exists cannot be linked over."""
         self._partial = self._aside
         remove_at_exit(os.fsencode(self._aside))
-        with contextlib.suppress(FileNotFoundError):
-            self._disk.unlink(self._aside)
+        self._unname()
         try:
             self._disk.link(self._file.fileno(), self._aside)
         except OSError:  # a file system that knows unnamed files may still not link them
+            self._unname()  # or it has, and says that it has not: then it is this file that would be emptied
             with (
                 open(proc(self._file.fileno()), "rb") as written,
                 self._disk.file(self._disk.create(self._aside)) as named,
             ):
                 shutil.copyfileobj(written, named, 1 << 20)
+
+    def _unname(self) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            self._disk.unlink(self._aside)
 
     def give_up(self) -> None:
         with contextlib.suppress(OSError):

@@ -17,7 +17,7 @@ import math
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -45,10 +45,13 @@ _FOR_DRAINING = 0.75  # of the time for a stop; the rest is for the last checkpo
 
 @dataclass(frozen=True)
 class Interval:
-    """When to take a checkpoint: so many seconds, or rows of the source, after the one before; None: not by it."""
+    """When to take a checkpoint: so many seconds, or rows of the source, after the one before; None: not by it.
+
+    pauses: seconds before one that has failed is tried again, at most so often; None: as long as usual."""
 
     seconds: float | None = 10.0
     rows: int | None = None
+    pauses: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
         for name in ("seconds", "rows"):
@@ -147,6 +150,7 @@ class _Coordinator:
         self._taking: threading.Thread | None = None
         self._is_due = False  # by rows
         self._is_last = False  # the epoch that has begun is the last one
+        self._pauses = _PAUSES if interval.pauses is None else interval.pauses
         self._failures = 0  # epochs that have failed, one after the other
         self._again: Deadline | None = None  # when the next one is tried
         self._checkpoint: CheckpointProgress | None = None
@@ -285,9 +289,9 @@ class _Coordinator:
         """A place that fails for a moment ends no run: the same epoch is tried again. Raises the last error."""
         assert self._epochs is not None
         is_for_a_moment = isinstance(error, InvalidArgument | OSError) and self._epochs.is_unfinished
-        if not is_for_a_moment or self._failures == len(_PAUSES):
+        if not is_for_a_moment or self._failures == len(self._pauses):
             raise error
-        pause = _PAUSES[self._failures]
+        pause = self._pauses[self._failures]
         text = self._planned.hidden(str(error))
         _log.warning("the checkpoint has failed, and is tried again in %g s: %s", pause, text)
         self._failures += 1

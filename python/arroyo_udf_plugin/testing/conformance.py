@@ -122,6 +122,7 @@ def check_sink(
     for width in (1, 2):
         simulation = Simulation(sink_scenario(folder, sink, shown, urls), report, width, most)
         simulation.stop_everywhere()
+        simulation.fail_everywhere()
         simulation.two_engines()
     simulation.older()
     simulation.restore(["torn"])

@@ -33,6 +33,9 @@ from typing import Any, TypeVar
 from ..connectors import disk
 from ..connectors.disk import Disk
 
+OF_OBJECTS = ("put", "conditional put", "copy", "delete")
+"""The operations of object stores."""
+
 _Result = TypeVar("_Result")
 _HERE = (__file__, disk.__file__)
 _Path = str | os.PathLike[str]
@@ -90,11 +93,15 @@ class SimulatedDisk:
         self._changes: dict[str, list[_Change]] = {}  # of these folders, not durable yet
 
     def process(
-        self, stop_at: int | Step | None = None, after: bool = False, hold: Callable[[], None] | None = None
+        self,
+        stop_at: int | Step | None = None,
+        after: bool = False,
+        hold: Callable[[], None] | None = None,
+        error: Exception | None = None,
     ) -> ProcessDisk:
         """The disk as one process has it. stop_at: the step before which it stops, or after which; a number counts from
-        0. hold: called there instead of a stop, in the thread that takes the step."""
-        return ProcessDisk(self, stop_at, after, hold)
+        0. hold: called there instead of a stop, in the thread that takes the step. error: raised there instead."""
+        return ProcessDisk(self, stop_at, after, hold, error)
 
     # ---- What steps do ----
 
@@ -249,9 +256,14 @@ class ProcessDisk(Disk):
     """See `SimulatedDisk.process`. steps: those that were taken. reached: it stopped, or was held."""
 
     def __init__(
-        self, simulated: SimulatedDisk, stop_at: int | Step | None, after: bool, hold: Callable[[], None] | None
+        self,
+        simulated: SimulatedDisk,
+        stop_at: int | Step | None,
+        after: bool,
+        hold: Callable[[], None] | None,
+        error: Exception | None,
     ) -> None:
-        self._disk, self._stop_at, self._after, self._hold = simulated, stop_at, after, hold
+        self._disk, self._stop_at, self._after, self._hold, self._error = simulated, stop_at, after, hold, error
         self.steps: list[Step] = []
         self.reached: Step | None = None
         self.is_stopped = False
@@ -287,6 +299,8 @@ class ProcessDisk(Disk):
 
     def _stop(self, step: Step) -> None:
         self.reached = step
+        if self._error is not None:
+            raise self._error
         if self._hold is None:
             self.is_stopped = True
             raise Stopped

@@ -2,6 +2,7 @@
 
     simulation = Simulation(scenario)
     simulation.stop_everywhere()          stopped before and after each step, and resumed
+    simulation.fail_everywhere()          each step fails once: the disk is full, an answer gets lost
     simulation.two_engines()              held at each step, while another engine goes on
     simulation.restore()                  gone back to older checkpoints, stopped before and after each step of that
     simulation.restore_beside()           the same, while an engine is held at each step
@@ -15,11 +16,12 @@ it refuses.
 
 from __future__ import annotations
 
+import errno
 import random
 from collections.abc import Iterator, Sequence
 
 from ..errors import ArroyoUdfError, Fenced, InvalidArgument
-from .disk import Step
+from .disk import OF_OBJECTS, Step
 from .report import Report
 from .scenario import Scenario
 from .world import LOSSES, Broken, Kept, Loss, World
@@ -118,6 +120,29 @@ class Simulation:
             self._finish(world, phase)
         else:
             world.check(phase)
+
+    # ---- Errors ----
+
+    def fail_everywhere(self) -> None:
+        """Each step fails once, before or after it has had its effect. The engine goes on, or the next one does."""
+        for phase, steps in list(self.steps()):
+            for step in steps:
+                if step.operation != "commit":  # databases have errors of their own
+                    for after in (False, True):
+                        self.fail(phase, step, after)
+
+    def fail(self, phase: int, step: Step, after: bool) -> None:
+        world = self._to(phase)
+        world.history.append(f"an error {'after' if after else 'at'} {step}")
+        process = world.disk.process(stop_at=step, after=after, error=_error_of(step))
+        try:
+            world.run(process, self._width)
+        except (ArroyoUdfError, OSError) as error:
+            world.history.append(f"failed: {error}")
+            world.check_crashed()
+        if process.reached is not None:
+            self.report.faults["error after" if after else "error"] += 1
+        self._finish(world, phase)
 
     # ---- Two engines ----
 
@@ -317,3 +342,12 @@ class Simulation:
             raise
         except (ArroyoUdfError, OSError) as error:
             raise world.broken(f"an engine could not go on: {error}") from error
+
+
+def _error_of(step: Step) -> Exception:
+    """As a full disk has it, or an object store whose answer has got lost."""
+    if step.operation not in OF_OBJECTS:
+        return OSError(errno.ENOSPC, "No space left on device")
+    import obstore.exceptions
+
+    return obstore.exceptions.GenericError("the connection was closed")
