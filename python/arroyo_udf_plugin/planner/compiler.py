@@ -27,6 +27,7 @@ from ..pipeline.variables import resolved
 from ..sql.query import Select as SelectItems
 from ..sql.tokens import quoted
 from .column_types import cast_to
+from .diagnostics import check_meaning
 from .early_conditions import EarlyConditions
 from .event_times import event_time_of, type_of
 from .flow import SOURCE, TIME, Flow, Node
@@ -227,6 +228,7 @@ class _Compiler:
             nodes = [self._query(flow, one, known, name, wanted, with_time) for one in query.queries]
             self._built[id(query)] = node = united(flow, nodes, [one.at for one in query.queries], name)
             return node
+        check_meaning(self._text, query.expressions)
         before, scope, late = self._from(flow, query, known, name)
         build = Grouped if query.group else Ranked if has_over(query) else Rounds
         node = build(self._text, self._udfs, flow, late, before, name, scope=scope).built(wanted, with_time)
