@@ -45,6 +45,16 @@ def test_errors_do_not_show_values() -> None:
     assert secrets.hidden("a password of it's\\secret") == "a password of ${PASSWORD}"
 
 
+def test_a_short_value_garbles_no_word() -> None:
+    texts = {"a": "${OUT}", "b": "${DB}", "c": "${IN}/x", "d": "${EMPTY}"}
+    _, secrets = resolved(texts, {"OUT": "o", "DB": "begin", "IN": "in", "EMPTY": ""})
+    told = "names begin within a word of 'o', or o in inbegin: 'beginning'"
+    assert secrets.hidden(told) == "names ${DB} within a word of '${OUT}', or o in inbegin: 'beginning'"
+    assert secrets.hidden("o") == "${OUT}"
+    assert secrets.hidden("in/x/1.csv") == "${IN}/x/1.csv"
+    assert secrets.hidden("db://begin@o/begin") == "db://${DB}@${OUT}/${DB}"
+
+
 def test_the_longest_value_is_hidden_first() -> None:
     _, secrets = resolved({"a": "${SHORT}", "b": "${LONG}"}, {"SHORT": "secret", "LONG": "secret-and-more"})
     assert secrets.hidden("secret-and-more, secret") == "${LONG}, ${SHORT}"

@@ -16,8 +16,8 @@ from .lines import Key
 from .problems import InvalidPipeline, Problem
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_TELLING = 4
-"""A value that is shorter may stand in a text by chance: only whole texts with it are hidden."""
+_TELLING = 8
+"""A value that is shorter may be a part of a word by chance: it is hidden where it stands by itself."""
 
 
 class Secrets:
@@ -33,12 +33,11 @@ class Secrets:
                 written[_value(text, environment)] = text
             for name in names:
                 self._values[name] = environment[name]
-                if len(environment[name]) >= _TELLING:
-                    written[environment[name]] = f"${{{name}}}"
+                written.setdefault(environment[name], f"${{{name}}}")
         self._written = {form: text for value, text in written.items() for form in (value, repr(value)[1:-1]) if form}
         # The longest first: a value may be a part of another one.
         longest_first = sorted(self._written, key=len, reverse=True)
-        self._pattern = re.compile("|".join(map(re.escape, longest_first)))
+        self._pattern = re.compile("|".join(map(_form, longest_first)))
 
     def __bool__(self) -> bool:
         return bool(self._values)
@@ -50,6 +49,16 @@ class Secrets:
     def shown(self, text: str) -> str:
         """The reverse of `hidden`."""
         return VARIABLE.sub(lambda found: self._values.get(found[2], found[0]), text)
+
+
+def _form(value: str) -> str:
+    """Where a value is to be hidden. A very short one is as a name is: in quotes, or as a part of a path."""
+    form = re.escape(value)
+    if len(value) >= _TELLING:
+        return form
+    if len(value) >= _TELLING // 2:
+        return rf"(?<!\w){form}(?!\w)"
+    return rf"(?:^|(?<=[\'\"/:@=])){form}(?=$|[\'\"/:@])"
 
 
 def resolved(data: Any, environment: Mapping[str, str]) -> tuple[Any, Secrets]:

@@ -6,6 +6,7 @@ is first selected from, and everybody else takes the same rows. An insert is a v
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -26,12 +27,14 @@ from ..pipeline.variables import resolved
 from ..sql.query import Select as SelectItems
 from ..sql.tokens import quoted
 from .column_types import cast_to
+from .diagnostics import check_meaning
+from .early_conditions import EarlyConditions
 from .event_times import event_time_of, type_of
 from .flow import SOURCE, TIME, Flow, Node
 from .functions import Udf
 from .grouped import Grouped, as_time, has_windows
 from .joins import WindowedJoin, names_in
-from .lookups import LookupJoin
+from .lookups import Looked, LookupJoin
 from .ranked import Ranked, has_over
 from .rounds import Rounds, Wanted
 from .scope import Scope
@@ -225,29 +228,43 @@ class _Compiler:
             nodes = [self._query(flow, one, known, name, wanted, with_time) for one in query.queries]
             self._built[id(query)] = node = united(flow, nodes, [one.at for one in query.queries], name)
             return node
-        before, scope = self._from(flow, query, known, name)
+        check_meaning(self._text, query.expressions)
+        before, scope, late = self._from(flow, query, known, name)
         build = Grouped if query.group else Ranked if has_over(query) else Rounds
-        node = build(self._text, self._udfs, flow, query, before, name, scope=scope).built(wanted, with_time)
+        node = build(self._text, self._udfs, flow, late, before, name, scope=scope).built(wanted, with_time)
         if wanted is None:
             self._built[id(query)] = node
         return node
 
-    def _from(self, flow: Flow, query: QueryText, ctes: Mapping[str, AnyQuery], name: str) -> tuple[Node, Scope | None]:
-        """The rows that a SELECT begins with, and what names mean in them, if they are of several tables."""
+    def _from(
+        self, flow: Flow, query: QueryText, ctes: Mapping[str, AnyQuery], name: str
+    ) -> tuple[Node, Scope | None, QueryText]:
+        """The rows that a SELECT begins with; what names mean in them, if they are of several tables; and the SELECT
+        without the conditions that these rows meet."""
         before = self._relation(flow, query.relation, ctes)
         if not query.joins:
-            return before, None
+            return before, None, query
+        tables = [self._lookup_table(join, ctes) for join in query.joins]
+        sides = [
+            self._relation(flow, join.relation, ctes) if table is None else Looked(table, join)
+            for join, table in zip(query.joins, tables, strict=True)
+        ]
+        names = {join.relation.alias: side.names for join, side in zip(query.joins, sides, strict=True)}
+        looked = [side.join.relation.alias for side in sides if isinstance(side, Looked)]
+        early = EarlyConditions(
+            self._text, self._udfs, flow, query, {query.relation.alias: before.names, **names}, looked
+        )
         scope = Scope({query.relation.alias: {column: column for column in before.names}})
         needed = names_in(query)
-        for join in query.joins:
-            table = self._lookup_table(join, ctes)
-            if table is not None:
-                before, scope = LookupJoin(self._text, self._udfs, flow, query, before, scope, join, table).built()
+        for number, (join, side) in enumerate(zip(query.joins, sides, strict=True)):
+            before = early.before(number, before, scope)
+            if isinstance(side, Looked):
+                before, scope = LookupJoin(self._text, self._udfs, flow, query, before, scope, side).built()
                 continue
-            right = self._relation(flow, join.relation, ctes)
+            right = early.of_right(number, side)
             joined = WindowedJoin(self._text, self._udfs, flow, before, scope, join, right, name, needed)
             before, scope = joined.built()
-        return before, scope
+        return before, scope, dataclasses.replace(query, where=tuple(early.late))
 
     def _lookup_table(self, join: Join, ctes: Mapping[str, AnyQuery]) -> CreateTable | None:
         """None: it joins rows."""

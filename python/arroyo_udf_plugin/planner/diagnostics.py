@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 import pyarrow as pa
 
@@ -11,6 +11,8 @@ from ..pipeline.problems import nearest
 from ..sql.feed import context
 from ..sql.native_calls import WrongCall, check
 from ..sql.query import WrongQuery, expected
+from ..sql.tokens import quoted
+from .expressions import Constant, Expression, Operation
 from .functions import all_names
 from .selects import QueryText
 from .text import Text, Tokens, Wrong
@@ -25,6 +27,10 @@ _ORDERED = "write first_value(a ORDER BY b), or with DESC the last one"
 _INSTEAD = {
     **dict.fromkeys(("max_by", "min_by", "arg_max", "arg_min"), _ORDERED),
     "age": "write a - b",
+    "explode": "write unnest(list)",
+    "flatten": "write unnest(list)",
+    "posexplode": "write unnest(list)",
+    "sign": "write signum(x)",
     "date_add": "write time + interval '1 day'",
     "date_sub": "write time - interval '1 day'",
     "datediff": "write a - b",
@@ -44,6 +50,35 @@ _TYPES = (
 _AGGREGATE = re.compile(r"must appear in the GROUP BY|must be in GROUP BY")
 
 
+_COMPARISONS = {"=", "==", "<", ">", "<=", ">=", "<>", "!=", "between", "in"}
+
+
+def check_meaning(text: Text, expressions: Iterable[Expression]) -> None:
+    """Raises Wrong for what DataFusion takes, and answers in another way than SQL does."""
+    for node in (node for expression in expressions for node in expression.nodes()):
+        if not isinstance(node, Operation):
+            continue
+        if node.operators[0] == "similar":
+            told = "SIMILAR TO would be a regular expression of any part of the text: write LIKE, or ~ '^(San|Santa) '"
+            raise Wrong(told, _of_name(node.part, "similar", node.start))
+        interval = next((child for child in node.children if _has_days(text, child)), None)
+        if node.operators[0] in _COMPARISONS and interval is not None:
+            told = "days and hours of intervals are compared one by one, so that 31 hours are less than 1 day: "
+            other = f"a > b + {text.cut(interval.part)}"
+            raise Wrong(f"{told}write {other} instead of a - b > {text.cut(interval.part)}", interval.start)
+
+
+def _has_days(text: Text, expression: Expression) -> bool:
+    """Whether it is an interval with days or months."""
+    if not isinstance(expression, Constant) or expression.part[0].word != "interval":
+        return False
+    try:
+        months, days, _ = context().sql(f"SELECT {text.cut(expression.part)}").to_arrow_table().column(0)[0].as_py()
+    except Exception:
+        return False  # DataFusion says what is wrong
+    return bool(months or days)
+
+
 def check_syntax(text: Text, part: Tokens) -> None:
     """Raises Wrong for a query that DataFusion cannot read, at the place that it names."""
     end = part[-1].end
@@ -58,6 +93,8 @@ def check_syntax(text: Text, part: Tokens) -> None:
             return  # what names mean is not known to it yet
         place = _PLACE.search(found[1])
         told = expected(_PLACE.sub("", found[1]))
+        if "MATCH_CONDITION" in told:
+            told = "ASOF JOIN is not supported: write JOIN ... ON a.window = b.window"
         raise Wrong(told, _offset(text.text, place) if place else end) from None
 
 
@@ -93,8 +130,12 @@ def wrong_query(
             told = f"{name[-1]} is neither in GROUP BY nor in an aggregate: write it there, or max({name[-1]})"
             return Wrong(told, _of_name(part, name[-1], at))
         known = [column for column in schema.names if not column.startswith("__")]
-        instead = nearest(name[-1], known)
-        return Wrong(f"there is no column {'.'.join(name)}: {instead}", _of_name(part, name[-1], at))
+        offset = _of_name(part, name[-1], at)
+        if any(token.start == offset and token.kind == "quoted" for token in part):
+            told = f"{nearest(name[-1], known)}, or '{name[-1]}' in single quotes for a text"
+        else:
+            told = nearest_column(name[-1], known)
+        return Wrong(f"there is no column {'.'.join(name)}: {told}", offset)
     if found := _FUNCTION.search(text) or _OPERATOR.search(text):
         return Wrong(_unknown(found[1], functions), _of_name(part, found[1], at))
     if found := _TYPE.fullmatch(text):
@@ -106,6 +147,12 @@ def wrong_query(
     if _AGGREGATE.search(text):
         return Wrong("an aggregate needs a GROUP BY with a window: write GROUP BY tumble(interval '1 minute')", at)
     return Wrong(" ".join(text.split()), at)
+
+
+def nearest_column(name: str, known: Collection[str]) -> str:
+    """As `nearest`; a name that SQL would read in lower case has its quotes."""
+    same = [one for one in known if one.lower() == name.lower() and one != name]
+    return f"write {quoted(same[0])}, with these quotes" if same else nearest(name, known)
 
 
 def _unknown(name: str, functions: Collection[str]) -> str:

@@ -6,7 +6,6 @@ into the event time's description as expressions over those of the source.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
@@ -17,13 +16,13 @@ from ..pipeline.description import EventTime
 from ..pipeline.problems import nearest
 from ..sql.query import Query, Select, WrongQuery
 from ..sql.tokens import quoted
-from .diagnostics import wrong_query
+from .diagnostics import check_meaning, wrong_query
 from .expressions import without_queries
 from .flow import SOURCE
 from .parsing import parsed
 from .selects import QueryText, Relation
 from .statements import CreateTable, Watermark
-from .tables import idle_of, interval_seconds
+from .tables import LONGEST_SECONDS, idle_of, interval_seconds
 from .text import Text, Tokens, Wrong
 
 _NOWHERE = Relation(None, None, SOURCE, 0)
@@ -81,6 +80,7 @@ def type_of(text: Text, part: Tokens, select: Select, schema: pa.Schema, functio
     """The type of an expression of CREATE TABLE, the only item. Raises Wrong."""
     expression = parsed(part)
     without_queries([expression])
+    check_meaning(text, [expression])
     for call in expression.calls_of(functions):
         raise Wrong(f"CREATE TABLE cannot call {call.name}, a function of a plugin: call it in a view", call.start)
     try:
@@ -109,4 +109,8 @@ def _lateness(watermark: Watermark) -> float | None:
         seconds = interval_seconds(f"{part[3].value} {unit}".strip())
     except ValueError:
         return None
-    return seconds if 0 <= seconds < math.inf else None
+    if seconds > LONGEST_SECONDS:
+        raise Wrong(
+            f"a watermark is no more than {LONGEST_SECONDS} seconds late: write a shorter interval", part[2].start
+        )
+    return seconds if seconds >= 0 else None

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pyarrow as pa
 
@@ -33,8 +32,33 @@ from .tables import lookup_of
 from .text import Text, Tokens, Wrong
 
 
+class Looked:
+    """A table of a join. keys: of its operator. schema: its columns, those of CREATE TABLE or of the database."""
+
+    def __init__(self, table: CreateTable, join: Join) -> None:
+        """Raises Wrong."""
+        if join.kind not in ("inner", "left"):
+            raise Wrong(f"{table.name} is looked up row by row: write JOIN or LEFT JOIN", join.at)
+        self.table, self.join, self.keys = table, join, lookup_of(table)
+        types = {column.name: column.type for column in table.columns or ()}
+        columns = None if table.columns is None else {name: name for name in types}
+        values, _ = resolved({name: self.keys[name] for name in ("uri", "table")}, os.environ)
+        try:
+            self.schema = lookup_table(values["uri"], values["table"], {}, columns, types, table.name).schema
+        except WrongColumn as error:
+            at = next((column.at for column in table.columns or () if column.name == error.column), table.at)
+            raise Wrong(str(error), at) from None
+        except InvalidArgument as error:
+            raise Wrong(str(error), table.at) from None
+
+    @property
+    def names(self) -> list[str]:
+        """Of its columns."""
+        return list(self.schema.names)
+
+
 class LookupJoin:
-    """before: the rows so far, in which names mean what `scope` says. table: of the join."""
+    """before: the rows so far, in which names mean what `scope` says."""
 
     def __init__(
         self,
@@ -44,20 +68,16 @@ class LookupJoin:
         query: QueryText,
         before: Node,
         scope: Scope,
-        join: Join,
-        table: CreateTable,
+        looked: Looked,
     ) -> None:
         self._text, self._udfs, self._flow, self._query = text, udfs, flow, query
-        self._before, self._left, self._join, self._table = before, scope, join, table
-        self._alias = join.relation.alias
+        self._before, self._left, self._looked = before, scope, looked
+        self._join, self._table = looked.join, looked.table
+        self._alias = looked.join.relation.alias
 
     def built(self) -> tuple[Node, Scope]:
         """The rows with the table's columns, and what names mean in them. Raises Wrong."""
-        join, table = self._join, self._table
-        if join.kind not in ("inner", "left"):
-            raise Wrong(f"{table.name} is looked up row by row: write JOIN or LEFT JOIN", join.at)
-        keys = lookup_of(table)
-        schema = self._schema(keys)
+        join, table, keys, schema = self._join, self._table, self._looked.keys, self._looked.schema
         merged = {name: self._merged(name, schema, at) for name, at in join.using.items()}
         scope = self._left.beside(self._alias, schema.names, merged)
         columns = scope.tables[self._alias]
@@ -79,20 +99,6 @@ class LookupJoin:
             kept = [*self._before.schema.names, *found]
             node = self._flow.query(node, Select({name: quoted(name) for name in kept}), table.name, join.at)
         return node.with_windows(self._before.windows), scope
-
-    def _schema(self, keys: Mapping[str, Any]) -> pa.Schema:
-        """The table's columns: those of CREATE TABLE, or of the database."""
-        table = self._table
-        types = {column.name: column.type for column in table.columns or ()}
-        columns = None if table.columns is None else {name: name for name in types}
-        values, _ = resolved({name: keys[name] for name in ("uri", "table")}, os.environ)
-        try:
-            return lookup_table(values["uri"], values["table"], {}, columns, types, table.name).schema
-        except WrongColumn as error:
-            at = next((column.at for column in table.columns or () if column.name == error.column), table.at)
-            raise Wrong(str(error), at) from None
-        except InvalidArgument as error:
-            raise Wrong(str(error), table.at) from None
 
     def _merged(self, name: str, schema: pa.Schema, at: int) -> str:
         """The column of the row that a name in USING is."""

@@ -46,6 +46,12 @@ _NO_JOINS = {
     "asof": f"ASOF JOIN is not supported: {_WINDOWED} AND ...",
     "lateral": "LATERAL is not supported: for lists, write unnest(list) among the items",
 }
+_NO_RELATIONS = {
+    "tablesample": "TABLESAMPLE is not supported: write WHERE random() < 0.1",
+    "pivot": "PIVOT is not supported: write sum(a) FILTER (WHERE b = 'x') AS x for each column",
+    "unpivot": "UNPIVOT is not supported: write UNION ALL of a SELECT for each column",
+    "match_recognize": "MATCH_RECOGNIZE is not supported: write lag(a) OVER (PARTITION BY window ...)",
+}
 _KINDS = ("inner", "left", "right", "full")
 OPERANDS = {"end", "null", "true", "false"}  # words that end an operand and are no names
 OPERATORS = {
@@ -333,6 +339,8 @@ def _join_start(part: Tokens, place: int) -> int:
 def _join(before: Tokens, part: Tokens, word: Token) -> Join:
     """before: the words before JOIN."""
     at = before[0].start if before else word.start
+    if part[:1] and part[0].word == "unnest":
+        raise Wrong("UNNEST is not supported here: write unnest(list) among the items", part[0].start)
     for token in [*before, *part[:1]]:
         if token.word in _NO_JOINS:
             raise Wrong(_NO_JOINS[token.word], token.start)
@@ -366,9 +374,13 @@ def _relation(part: Tokens, at: int) -> Relation:
         if cursor.take("."):
             raise Wrong("tables have no schemas here: write the name alone", start)
     cursor.take("as")
+    if cursor.now is not None and cursor.now.word in _NO_RELATIONS:
+        raise Wrong(_NO_RELATIONS[cursor.now.word], cursor.offset)
     alias = name or "subquery"
     if cursor.now is not None:
         alias, _ = cursor.name("a name for the table")
+    if cursor.now is not None and cursor.now.word in _NO_RELATIONS:
+        raise Wrong(_NO_RELATIONS[cursor.now.word], cursor.offset)
     if cursor.now is not None:
         raise Wrong(f"{cursor.now.text} is not expected here: write WHERE, or the end of the query", cursor.offset)
     return Relation(name, query, alias, start)

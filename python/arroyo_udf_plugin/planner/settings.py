@@ -15,14 +15,14 @@ from ..pipeline.lines import Key
 from ..pipeline.problems import nearest
 from .flow import Settings
 from .statements import CreateTable, Set
-from .tables import interval_seconds
+from .tables import period_seconds
 from .text import Wrong
 
 _WORDS: Mapping[str, Sequence[str]] = {"on_error": ACTIONS, "on_timeout": ACTIONS, "isolation": ISOLATIONS}
 _MEASURES: Mapping[str, tuple[Callable[[str], float], str]] = {
     "memory_limit": (bytes_of, "a size above 0, such as '512MiB' or '2GB'"),
     "disk_limit": (bytes_of, "a size above 0, such as '100GiB'"),
-    "checkpoint_interval": (interval_seconds, "a time above 0, such as '10 seconds' or '500ms'"),
+    "checkpoint_interval": (period_seconds, "a time above 0, such as '10 seconds' or '500ms'"),
     "checkpoint_rows": (int, "a whole number above 0"),
     "retained_checkpoints": (int, "a whole number above 0"),
 }

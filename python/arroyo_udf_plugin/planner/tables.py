@@ -207,6 +207,9 @@ def source_of(table: CreateTable) -> SourceModel:
     return _made(table, _SOURCES, _IDLE)  # type: ignore[no-any-return]
 
 
+LONGEST_SECONDS = 1_000_000_000
+
+
 def idle_of(table: CreateTable) -> float | None:
     """The seconds without rows after which a source holds no watermark back; None: it always does. Raises Wrong."""
     found = table.options.get(_IDLE)
@@ -217,6 +220,8 @@ def idle_of(table: CreateTable) -> float | None:
     micros = int(found.value) if found.value.isdecimal() else 0
     if not micros:
         raise Wrong(f"{_IDLE} = '{found.value}': write a whole number of microseconds above 0", found.at)
+    if micros / 1e6 > LONGEST_SECONDS:
+        raise Wrong(f"{_IDLE} = '{found.value}': write no more than {LONGEST_SECONDS} seconds", found.at)
     return micros / 1e6
 
 
@@ -256,14 +261,14 @@ def _impulse(table: CreateTable, options: _Options) -> Impulse:
         rows=options.read("message_count", int, "a whole number"),
         partitions=options.read("partitions", int, "a whole number"),
         start=options.read("start", _instant, "a time with its zone, such as 2026-01-01T00:00:00Z"),
-        interval=options.read("event_time_interval", interval_seconds, "a time such as 10 ms or INTERVAL '1 second'"),
+        interval=options.read("event_time_interval", period_seconds, "a time such as 10 ms or INTERVAL '1 second'"),
     )
 
 
 def _files(table: CreateTable, options: _Options) -> Files:
     return Files(
         paths=(options.need("path", "data/*.parquet"),),
-        watch=options.read("source.watch", interval_seconds, "a time such as 10 s"),
+        watch=options.read("source.watch", period_seconds, "a time such as 10 s"),
         **_reading(table, options),
     )
 
@@ -333,7 +338,7 @@ def _parts(table: CreateTable, options: _Options) -> Parts:
     keys = {
         "path": options.need("path", "out"),
         **_writing(table, options),
-        "part_seconds": options.read("rolling_policy.interval", interval_seconds, "a time such as 10 s"),
+        "part_seconds": options.read("rolling_policy.interval", period_seconds, "a time such as 10 s"),
         "part_bytes": options.read("rolling_policy.file_size", bytes_of, "a size such as 128 MiB"),
         "compression": _compression(options),
     }
@@ -373,7 +378,7 @@ def _database(table: CreateTable, options: _Options) -> Table:
 
 def _looked_up(table: CreateTable, options: _Options) -> dict[str, Any]:
     size = options.read("lookup.cache.max_bytes", _size, "a number of bytes, such as 8000000 or 8 MiB; 0 for no cache")
-    seconds = options.read("lookup.cache.ttl", interval_seconds, "a time such as 60 s or INTERVAL '1 minute'")
+    seconds = options.read("lookup.cache.ttl", period_seconds, "a time such as 60 s or INTERVAL '1 minute'")
     keys = {
         "uri": options.need("uri", "sqlite:planes.db"),
         "table": options.text("table") or table.name,
@@ -414,6 +419,14 @@ def interval_seconds(text: str) -> float:
     if (found := _UNITS.get(unit.strip().lower().removesuffix("s"))) is not None:
         return float(number) * found
     return seconds_of(text)
+
+
+def period_seconds(text: str) -> float:
+    """The same, not longer than periods may be."""
+    found = interval_seconds(text)
+    if not 0 <= found <= LONGEST_SECONDS:
+        raise ValueError
+    return found
 
 
 def _instant(text: str) -> datetime.datetime:

@@ -245,6 +245,9 @@ _VIEWS = {pa.string_view(): (pa.string(), "Utf8"), pa.binary_view(): (pa.binary(
 
 _REWORDED = {
     "WindowFunction": _NOT_BY_ROW,
+    "Conflicting ordering requirements": "aggregates with ORDER BY over different columns cannot stand in one SELECT: "
+    "write two, and join them ON a.window = b.window",
+    "logical expression Wildcard": "a * is for count(*): write the columns",
     "Unsupported SQL type JSON": "JSON is text: leave the cast out",
     "Placeholder '": "there are no parameters here: write the value",
     "Unnest should be rewritten": "unnest may only stand among the items of a SELECT",

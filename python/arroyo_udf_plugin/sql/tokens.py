@@ -29,6 +29,7 @@ _PATTERN = re.compile(
     re.VERBOSE,
 )
 _ESCAPED = re.compile(r"[eE]'(?:[^'\\]|\\.|'')*'", re.DOTALL)
+_DOLLARS = re.compile(r"\$(\w*)\$.*?\$\1\$", re.DOTALL)
 _COMMENT = re.compile(r"/\*|\*/")
 
 
@@ -79,9 +80,13 @@ def without_layout(text: str) -> str:
 
 def _tokens(text: str, at: int) -> Iterator[Token]:
     while at < len(text):
-        found = _ESCAPED.match(text, at) or _PATTERN.match(text, at)
-        assert found is not None, "the last alternative takes any character"
-        kind, end = found.lastgroup or "text", found.end()
+        found = _ESCAPED.match(text, at) or _DOLLARS.match(text, at)
+        kind = "text"
+        if found is None:
+            found = _PATTERN.match(text, at)
+            assert found is not None, "the last alternative takes any character"
+            kind = found.lastgroup or "text"
+        end = found.end()
         if kind == "comment":
             at = _after_comment(text, at)
             continue

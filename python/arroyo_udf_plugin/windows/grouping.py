@@ -108,6 +108,7 @@ class Plan:
                 texts = [without_order(text, given, grouping.table) for text in texts]
             self.result_texts = texts
             self.result = self._asked(texts, fed, self.schema)
+            self._check_together(texts, fed)
             return
         if not aggregates and not keys:
             aggregates = [COUNT]  # a batch needs a column
@@ -131,6 +132,14 @@ class Plan:
         for place, name in enumerate(names):
             if name in names[:place]:
                 raise WrongQuery(f"two columns of the result have the name {name}: rename one", name)
+
+    def _check_together(self, texts: Sequence[str], fed: pa.Schema) -> None:
+        """Some aggregates have a plan by themselves, but not beside each other."""
+        try:
+            asked = written(self.text(texts, []), self._grouping.table, fed)
+            planned(asked, fed).execution_plan()
+        except Exception as error:
+            raise WrongQuery(told(error), None) from None
 
     def _asked(self, items: Sequence[str], given: pa.Schema, schema: pa.Schema) -> Asked:
         return Asked(partial(self.text, items), given, schema, self._by, self._grouping.table)

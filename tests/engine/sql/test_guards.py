@@ -451,8 +451,8 @@ def selects(draw: st.DrawFn) -> Select:
 
 
 def of_datafusion(text: str) -> list[list[Any]]:
-    """Row by row: it computes both operands of AND and OR if rows differ. It leaves out `a OR` in `a OR (b OR (a OR c))`,
-    so b may fail; such queries are no examples."""
+    """Row by row: it computes both operands of AND and OR if rows differ. Of `a OR (b OR (a OR c))` it makes
+    `b OR a OR c`, so that b may fail: such queries are no examples."""
     found = []
     for row in ROWS:
         context = SessionContext()
@@ -467,7 +467,8 @@ def of_datafusion(text: str) -> list[list[Any]]:
         try:
             found += [list(one.values()) for one in context.sql(text).to_arrow_table().to_pylist()]
         except Exception as error:
-            assert "Divide by zero" in str(error)
+            if "Divide by zero" not in str(error):
+                raise
             reject()
     return found
 

@@ -1,2 +1,2 @@
 SELECT id FROM flights TABLESAMPLE (10 PERCENT)
--- refused 1:36: ( is not expected here: write WHERE, or the end of the query
+-- refused 1:24: TABLESAMPLE is not supported: write WHERE random() < 0.1

@@ -1,0 +1,2 @@
+SELECT hop(interval '1 day', interval '200000 days') AS w, count(*) AS n FROM timed GROUP BY w
+-- refused 1:8: a window is no longer than 11574 days: write a shorter interval
