@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..sql.tokens import Token
-from .text import Tokens, Wrong, closing, leveled, split
+from .text import Tokens, Unending, Wrong, closing, leveled, split
 
 _COALESCE = {"coalesce", "nvl", "ifnull"}
 
@@ -130,7 +130,7 @@ class _Finding:
             name = None
         function = None if name is None else (name.name or "").lower()
         if inner and inner[0].word in ("select", "with"):
-            raise Wrong("a query inside an expression is not supported: rows pass one by one", inner[0].start)
+            raise Unending("a query inside an expression is not supported: rows pass one by one", inner[0].start)
         arguments = split(inner, ",") if inner else []
         if function in self._functions and name is not None:
             nested = [call for argument in arguments for call in self.expression(argument, guards)]

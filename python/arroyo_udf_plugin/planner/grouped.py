@@ -33,7 +33,7 @@ from .functions import Udf
 from .rounds import Rounds, Wanted
 from .scope import Scope
 from .selects import Item, QueryText, Star
-from .text import Text, Tokens, Wrong, closing, leveled, split
+from .text import Text, Tokens, Unending, Wrong, closing, leveled, split
 
 _WINDOW = "__w"
 MOMENT = {"width": 1e-9}
@@ -94,7 +94,7 @@ class Grouped:
         query = self._query
         for item in query.items:
             if isinstance(item, Star):
-                raise Wrong("a * is not for GROUP BY: write the keys and the aggregates", item.at)
+                raise Unending("a * is not for GROUP BY: write the keys and the aggregates", item.at)
         window, keys = self._grouped_by()
         if TIME not in self._node.schema.names:
             at = window.part[0].start
@@ -123,7 +123,7 @@ class Grouped:
             if not part:
                 raise Wrong("an expression is missing in this GROUP BY", self._query.at)
             if part[0].word in _SETS and (len(part) == 1 or part[1].text == "(" or part[1].word == "sets"):
-                raise Wrong(f"GROUP BY {part[0].text.upper()} is not supported: write the columns", part[0].start)
+                raise Unending(f"GROUP BY {part[0].text.upper()} is not supported: write the columns", part[0].start)
             meant = self._meant(part)
             if _is_window(meant):
                 windows.append(self._window(meant))
@@ -133,7 +133,7 @@ class Grouped:
             windows = [_Window(part, MOMENT) for part in keys if self._is_column(part, self._node.windows)][:1]
         if not windows:
             at = self._query.group[0][0].start
-            raise Wrong(
+            raise Unending(
                 "this GROUP BY has no window, so its groups would never end: add tumble(interval '1 minute')", at
             )
         if len(windows) > 1:
@@ -360,7 +360,7 @@ def _end_of_aggregate(part: Tokens, start: int) -> int:
     while end < len(part):
         word, after = part[end].word, part[end + 1].word if end + 1 < len(part) else ""
         if word == "over":
-            raise Wrong("OVER (...) is not supported beside GROUP BY", part[end].start)
+            raise Unending("OVER (...) is not supported beside GROUP BY", part[end].start)
         if word in ("ignore", "respect") and after == "nulls":
             end += 2
         elif word == "filter" or (word == "within" and after == "group"):

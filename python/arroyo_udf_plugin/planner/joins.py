@@ -20,7 +20,7 @@ from .flow import TIME, Flow, Node
 from .functions import Udf
 from .scope import Scope
 from .selects import Item, Join, QueryText, Star
-from .text import Text, Tokens, Wrong
+from .text import Text, Tokens, Unending, Wrong
 
 _WRITE = "write ON a.window = b.window AND ..."
 
@@ -81,7 +81,7 @@ class WindowedJoin:
         join = self._join
         for node in (self._left, self._right):
             if not node.windows or TIME not in node.schema.names:
-                raise Wrong(
+                raise Unending(
                     "a join needs rows of the same window on both sides, or it would have to remember all rows for "
                     "ever: select from queries with GROUP BY tumble(...), or from a lookup table",
                     join.at,
@@ -116,11 +116,11 @@ class WindowedJoin:
     def _on(self) -> _Condition:
         part = self._join.on
         if not part:
-            raise Wrong(f"this JOIN has no condition: {_WRITE}", self._join.at)
+            raise Unending(f"this JOIN has no condition: {_WRITE}", self._join.at)
         for call in calls_in(part, self._udfs):
-            raise Wrong(f"{call.name} is called in ON: compute it in the query before, or in WHERE", call.start)
+            raise Unending(f"{call.name} is called in ON: compute it in the query before, or in WHERE", call.start)
         if not any(map(self._is_same_window, conjuncts(part))):
-            raise Wrong(f"a join is of rows of the same window: {_WRITE}", part[0].start)
+            raise Unending(f"a join is of rows of the same window: {_WRITE}", part[0].start)
         names = {
             Called("", part[start:stop], (), ()): self._items[column] for start, stop, column in self._both.named(part)
         }
@@ -155,7 +155,7 @@ class WindowedJoin:
             if self._join.kind == "full":
                 made[f"using.{name}"] = f"coalesce({self._items[left]}, {self._items[right]})"
         if not has_window:
-            raise Wrong("a join is of rows of the same window: write USING (window, ...)", self._join.at)
+            raise Unending("a join is of rows of the same window: write USING (window, ...)", self._join.at)
         return _Condition(" AND ".join(texts), merged, made)
 
     def _windows(self, condition: _Condition) -> Collection[str]:

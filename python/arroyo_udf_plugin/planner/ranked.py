@@ -23,7 +23,7 @@ from .grouped import MOMENT
 from .rounds import Rounds, Wanted
 from .scope import Scope
 from .selects import Item, QueryText, Star
-from .text import Text, Tokens, Wrong, closing, leveled, split
+from .text import Text, Tokens, Unending, Wrong, closing, leveled, split
 
 _WRITE = "write OVER (PARTITION BY window ...)"
 
@@ -66,10 +66,10 @@ class Ranked:
         """That a function is one of a window's rows. Raises Wrong."""
         at = part[0].start
         if not self._node.windows:
-            raise Wrong("OVER (...) is for results of windows: select from a query with GROUP BY tumble(...)", at)
+            raise Unending("OVER (...) is for results of windows: select from a query with GROUP BY tumble(...)", at)
         over = next(place for place, token, depth in leveled(part) if not depth and token.word == "over")
         if part[over + 1].text != "(":
-            raise Wrong(f"named windows are not supported: {_WRITE}", part[over].start)
+            raise Unending(f"named windows are not supported: {_WRITE}", part[over].start)
         inner = part[over + 2 : -1]
         by = []
         if len(inner) > 1 and (inner[0].word, inner[1].word) == ("partition", "by"):
@@ -77,9 +77,9 @@ class Ranked:
             by = split(inner[2 : next(ends, len(inner))], ",")
         names = [column_name(self._cut(one), self._query.relation.alias) for one in by]
         if not self._node.windows.intersection(names):
-            raise Wrong(f"other windows may be over later: {_WRITE}", part[over].start)
+            raise Unending(f"other windows may be over later: {_WRITE}", part[over].start)
         for call in calls_in(part, self._udfs):
-            raise Wrong(f"{call.name} is called beside OVER: compute it in the query before", call.start)
+            raise Unending(f"{call.name} is called beside OVER: compute it in the query before", call.start)
 
     def _cut(self, part: Tokens) -> str:
         """As SQL over the rows."""

@@ -28,7 +28,7 @@ from .diagnostics import wrong_query
 from .flow import TIME, Flow, Node
 from .functions import Udf
 from .scope import Scope
-from .selects import Item, QueryText, Star
+from .selects import Item, QueryText, Star, name_of
 from .text import Text, Tokens, Wrong
 
 _OWN = re.compile(r"__([argklxv]\d+(_\d+)?|[tw])")
@@ -168,8 +168,7 @@ class Rounds:
 
     def _item(self, item: Item) -> _Column:
         text = self._text.cut(item.part)
-        name = item.alias or (item.part[-1].name if _is_path(item.part) else None) or " ".join(text.split())
-        return _Column(name, item.part, "", item.part[0].start)
+        return _Column(name_of(text, item), item.part, "", item.part[0].start)
 
     # ---- Calls ----
 
@@ -326,10 +325,3 @@ class Rounds:
                 )
             cast[column.name] = found
         return cast
-
-
-def _is_path(part: Tokens) -> bool:
-    """Whether an expression is a column, also of a table: a, t.a"""
-    return len(part) in (1, 3) and all(
-        (token.name is not None) if place % 2 == 0 else token.text == "." for place, token in enumerate(part)
-    )

@@ -110,7 +110,7 @@ class Query:
         found = planned(asked, fed)
         operators = operators_of(found.execution_plan())
         if not is_by_rows(operators):
-            raise WrongQuery(_NOT_BY_ROW, None)
+            raise WrongQuery(NOT_BY_ROW, None)
         self._is_by_row = is_by_row(operators)
         if len(found.schema()) != len(items) + 1:
             raise WrongQuery("unnest of a struct makes several columns: name its fields, as in s['a']", None)
@@ -199,7 +199,7 @@ class Query:
         return rows if rows.schema == self.schema else pa.RecordBatch.from_arrays(rows.columns, schema=self.schema)
 
 
-_NOT_BY_ROW = (
+NOT_BY_ROW = (
     "aggregates, window functions, DISTINCT, ORDER BY and subqueries need more than one row, and rows pass one by one "
     "here: leave them out"
 )
@@ -244,7 +244,7 @@ _VIEWS = {pa.string_view(): (pa.string(), "Utf8"), pa.binary_view(): (pa.binary(
 
 
 _REWORDED = {
-    "WindowFunction": _NOT_BY_ROW,
+    "WindowFunction": NOT_BY_ROW,
     "Unsupported SQL type JSON": "JSON is text: leave the cast out",
     "Placeholder '": "there are no parameters here: write the value",
     "Unnest should be rewritten": "unnest may only stand among the items of a SELECT",

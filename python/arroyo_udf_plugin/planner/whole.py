@@ -1,0 +1,127 @@
+"""A query that needs all rows, as an operator that answers when its tables have ended.
+
+    SELECT carrier, count(*) FROM flights GROUP BY carrier ORDER BY 2 DESC LIMIT 10
+
+    flights ──► carrier ──► the query, as it is written ──► carrier, "count(*)"
+
+DataFusion gets the user's own text. Its tables are whatever rows their names mean here; functions of plugins are
+functions of DataFusion there, so they may stand anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow as pa
+
+from ..sql.query import Select, WrongQuery
+from ..sql.tokens import quoted
+from .column_types import cast_to
+from .diagnostics import wrong_query
+from .flow import Flow, Node
+from .functions import Udf
+from .rounds import Wanted
+from .selects import Item, WholeText, items_of, name_of
+from .text import Text, Tokens, Wrong
+
+
+def tables_in(part: Tokens, known: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """The names of tables that a query reads, each once, with where it stands. known: that there are.
+
+    A column of this name behind a comma counts, too: a table that is read for nothing changes no result.
+    """
+    found = set()
+    for before, token, after in zip(part, part[1:], [*part[2:], None], strict=False):
+        is_place = before.word in ("from", "join") or before.text in (",", "(")
+        if not is_place or token.name not in known or token.name in found:
+            continue
+        if after is None or after.text not in (".", "("):
+            found.add(token.name)
+            yield token.name, token.start
+
+
+def built(
+    text: Text,
+    udfs: Mapping[str, Udf],
+    flow: Flow,
+    query: WholeText,
+    tables: Mapping[str, Node],
+    name: str,
+    wanted: Sequence[Wanted] | None,
+) -> Node:
+    """tables: the rows of each. name: of the operators. wanted: as of `Rounds.built`. Raises Wrong."""
+    part = query.part
+    called = _called(flow, part, udfs)
+    needed = _columns(part)
+    given = {table: _only(flow, node, needed, f"{name}_{table}", query.at) for table, node in tables.items()}
+    try:
+        node = flow.whole(given, text.cut(part), called, name, query.at)
+    except WrongQuery as error:
+        schema = pa.schema([field for one in tables.values() for field in one.schema])
+        raise wrong_query(error, part, query, schema, udfs) from None
+    return _as_wanted(flow, node, _names(text, part, node), name, wanted, query.at)
+
+
+def _called(flow: Flow, part: Tokens, udfs: Mapping[str, Udf]) -> dict[str, Udf]:
+    found = {}
+    for token, after in zip(part, part[1:], strict=False):
+        name = (token.name or "").lower()
+        if after.text != "(" or name not in udfs:
+            continue
+        udf = found[name] = udfs[name]
+        if udf.function.kind not in ("sync", "async"):
+            raise Wrong(f"{udf.signature} is {udf.function.kind}, and no row can call it", token.start)
+        if (flow.settings.on_error, flow.settings.on_timeout) != ("fail", "fail"):
+            raise Wrong(
+                f"{name} is called in a query over all rows, where a row that fails has no policy: call it in a view, "
+                "and select from the view",
+                token.start,
+            )
+    return found
+
+
+def _columns(part: Tokens) -> set[str] | None:
+    """The names that may be columns. None: all columns are needed."""
+    stars = (before for before, token in zip(part, part[1:], strict=False) if token.text == "*")
+    if any(before.text != "(" for before in stars) or any(token.word == "natural" for token in part):
+        return None
+    return {token.name for token in part if token.name is not None}
+
+
+def _only(flow: Flow, node: Node, needed: set[str] | None, name: str, at: int) -> Node:
+    """The rows with the columns that are needed, and at least one."""
+    names = [column for column in node.names if needed is None or column in needed] or node.names[:1]
+    return node if names == node.schema.names else flow.query(node, Select({one: quoted(one) for one in names}), name, at)
+
+
+def _names(text: Text, part: Tokens, node: Node) -> list[str]:
+    """Of the results, as of other queries: what has no name has its own text."""
+    items = items_of(part)
+    own = node.schema.names
+    if items is None or len(items) != len(own) or not all(isinstance(item, Item) for item in items):
+        return own
+    return [name_of(text.cut(item.part), item) for item in items if isinstance(item, Item)]
+
+
+def _as_wanted(
+    flow: Flow, node: Node, names: Sequence[str], name: str, wanted: Sequence[Wanted] | None, at: int
+) -> Node:
+    own = node.schema.names
+    if wanted is not None and len(wanted) != len(own):
+        told = ", ".join(one.name for one in wanted)
+        raise Wrong(f"the SELECT has {len(own)} columns, and the table {len(wanted)}: {told}", at)
+    texts = [quoted(column) for column in own]
+    for place, one in enumerate(wanted or ()):
+        found = texts[place] if one.type is None else cast_to(texts[place], node.schema.types[place], one.type)
+        if found is None:
+            told = f"{one.name} is {one.type} in the table, and this is {node.schema.types[place]}"
+            raise Wrong(f"{told}: write CAST(... AS ...)", at)
+        texts[place] = found
+    names = names if wanted is None else [one.name for one in wanted]
+    for column in names:
+        if names.count(column) > 1:
+            raise Wrong(f"there are two columns {column}: write AS and another name", at)
+    items = dict(zip(names, texts, strict=True))
+    if list(items.items()) != [(column, quoted(column)) for column in own]:
+        node = flow.query(node, Select(items), name, at)
+    return flow.required(node, [one.name for one in wanted or () if one.not_null], name, at)
