@@ -41,7 +41,7 @@ from .statements import Column, CreateTable, CreateView, Insert, Select, Set, St
 from .tables import is_in_database, kind_of, sink_of, source_of
 from .text import Text, Unending, Wrong
 from .unions import united
-from .whole import built, tables_in
+from .whole import built, queries_in, tables_in
 
 
 @dataclass(frozen=True)
@@ -246,13 +246,19 @@ class _Compiler:
     ) -> Node:
         """A query that needs all rows, if they end."""
         known = {**ctes, **query.ctes}
+        inner, ranges = {}, []
+        for number, one in enumerate(queries_in(query.part, self._udfs), 1):
+            inner[one.at] = self._query(flow, one, known, f"{name}_{number}", None, with_time=False)
+            ranges.append(range(one.at, one.part[-1].end))
         tables = {}
         for table, at in tables_in(query.part, [*known, *self._tables, *self._views]):
-            tables[table] = self._named(flow, table, at, known)
-        sources = {source for node in tables.values() for source in flow.sources_of(node.operator)}
-        if not tables or any(one.name in sources and not one.model.ends for one in self._sources.values()):
+            if not any(at in own for own in ranges):
+                tables[table] = self._named(flow, table, at, known)
+        nodes = [*tables.values(), *inner.values()]
+        sources = {source for node in nodes for source in flow.sources_of(node.operator)}
+        if not nodes or any(one.name in sources and not one.model.ends for one in self._sources.values()):
             raise query.why
-        return built(self._text, self._udfs, flow, query, tables, name, wanted)
+        return built(self._text, self._udfs, flow, query, tables, inner, name, wanted)
 
     def _streamed(
         self,

@@ -10,18 +10,21 @@ functions of DataFusion there, so they may stand anywhere.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
+from ..sql.feed import context
 from ..sql.query import Select, WrongQuery
 from ..sql.tokens import quoted
 from .column_types import cast_to
-from .diagnostics import wrong_query
+from .diagnostics import WINDOWS, wrong_query
 from .flow import Flow, Node
 from .functions import Udf
+from .guarded import Guarded, queries_behind_from
 from .rounds import Wanted
-from .selects import Item, WholeText, items_of, name_of
+from .selects import AnyQuery, Item, WholeText, items_of, name_of, query_of
 from .text import Text, Tokens, Wrong
 
 
@@ -40,26 +43,45 @@ def tables_in(part: Tokens, known: Sequence[str]) -> Iterator[tuple[str, int]]:
             yield token.name, token.start
 
 
+def queries_in(part: Tokens, udfs: Mapping[str, Udf]) -> Iterator[AnyQuery]:
+    """The queries behind FROM that are operators of their own: their rows come from there, so that no function of a
+    plugin gets rows that a WHERE in there has left out, and they may have windows. Others are DataFusion's alone.
+    Raises Wrong."""
+    calls = {(token.name or "").lower() for token, after in zip(part, part[1:], strict=False) if after.text == "("}
+    for inner in queries_behind_from(part) if calls & {*udfs, *WINDOWS} else ():
+        yield query_of(inner)
+
+
 def built(
     text: Text,
     udfs: Mapping[str, Udf],
     flow: Flow,
     query: WholeText,
     tables: Mapping[str, Node],
+    inner: Mapping[int, Node],
     name: str,
     wanted: Sequence[Wanted] | None,
 ) -> Node:
-    """tables: the rows of each. name: of the operators. wanted: as of `Rounds.built`. Raises Wrong."""
+    """tables: the rows of each. inner: those of `queries_in`, by where they begin. name: of the operators. wanted: as of `Rounds.built`. Raises Wrong."""
     part = query.part
     called = _called(flow, part, udfs)
     needed = _columns(part)
+    names = {at: f"__q{number}" for number, at in enumerate(inner, 1)}
+    tables = {**tables, **{names[at]: node for at, node in inner.items()}}
     given = {table: _only(flow, node, needed, f"{name}_{table}", query.at) for table, node in tables.items()}
     try:
-        node = flow.whole(given, text.cut(part), called, name, query.at)
+        node = flow.whole(given, Guarded(text, called, _grouping(), names).query(part), called, name, query.at)
     except WrongQuery as error:
         schema = pa.schema([field for one in tables.values() for field in one.schema])
         raise wrong_query(error, part, query, schema, udfs) from None
     return _as_wanted(flow, node, _names(text, part, node), name, wanted, query.at)
+
+
+@functools.cache
+def _grouping() -> frozenset[str]:
+    """The functions of DataFusion that have one value for many rows."""
+    own = context()
+    return frozenset({*own.udafs(), *own.udwfs()})
 
 
 def _called(flow: Flow, part: Tokens, udfs: Mapping[str, Udf]) -> dict[str, Udf]:

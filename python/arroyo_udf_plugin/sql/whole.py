@@ -4,6 +4,9 @@
     query.schema
     for rows in query.answers({"flights": batches}, memory=256 << 20): ...
 
+A function may stand there twice: `"mph if"(condition, miles, minutes)` is called for the rows for which the condition is
+true, and is null for the others.
+
 Whatever DataFusion has may be in it: it gets the text as it is. A function of a plugin is one of its own there, and
 called with a batch of rows. An async function is started once for a query, and has its rows in flight within a batch.
 
@@ -17,7 +20,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -32,6 +35,7 @@ from .native_calls import Written, with_native
 from .query import WrongQuery, told
 from .tokens import quoted
 
+_REMEMBERED = 4
 _TABLE_ROWS = 1 << 20  # beyond that, several threads read a table
 _VIEWS = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 
@@ -66,7 +70,7 @@ class Whole:
         """Over no rows. No function is called for them. Raises what DataFusion raises."""
         own = _context(asked.functions, threads=1)
         for name, function in self._functions.items():
-            _register(own, name, function, function)
+            _register(own, name, _Called(function))
         for name, schema in self._tables.items():
             own.register_record_batches(name, [[no_rows(schema)]])
         return own.sql(asked.text)
@@ -80,7 +84,7 @@ class Whole:
             own = _context(self._asked.functions, threads=len(os.sched_getaffinity(0)), memory=memory)
             called = [open_.enter_context(_Called(one)) for one in self._functions.values()]
             for name, one in zip(self._functions, called, strict=True):
-                _register(own, name, one.function, one)
+                _register(own, name, one)
             for name, schema in self._tables.items():
                 own.register_record_batches(name, _shares(tables[name]) or [[no_rows(schema)]])
             try:
@@ -124,12 +128,37 @@ def _context(functions: Sequence[NativeFunction], threads: int, memory: int | No
     return own
 
 
-def _register(own: Any, name: str, function: Function, called: Callable[..., pa.Array]) -> None:
-    """A function whose author says nothing is not computed before the rows are there: it may look something up."""
+def guarded_name(name: str) -> str:
+    """Of a function with a condition before its arguments."""
+    return f"{name} if"
+
+
+def _register(own: Any, name: str, called: _Called) -> None:
+    """As volatile, whatever the author says: then DataFusion computes it where it stands, and for no rows that a
+    condition there has left out. `_Called` remembers what it has computed."""
     from datafusion import udf
 
-    volatility = "volatile" if function.volatility == "volatile" else "stable"
-    own.register_udf(udf(called, function.arguments.types, function.returns, volatility, name=name))
+    types, returns = called.function.arguments.types, called.function.returns
+    own.register_udf(udf(called, types, returns, "volatile", name=name))
+    own.register_udf(udf(called.where_true, [pa.bool_(), *types], returns, "volatile", name=guarded_name(name)))
+
+
+class _Latest(threading.local):
+    """What a thread has computed last: the same call may stand in several places of a query. of: arguments, which stay
+    alive so that nothing else gets their addresses, and results."""
+
+    def __init__(self) -> None:
+        self.of: dict[tuple[Any, ...], tuple[Sequence[pa.Array], pa.Array]] = {}
+
+    def keep(self, key: tuple[Any, ...], arrays: Sequence[pa.Array], answer: pa.Array) -> None:
+        while len(self.of) >= _REMEMBERED:
+            del self.of[next(iter(self.of))]
+        self.of[key] = arrays, answer
+
+
+def _place(array: pa.Array) -> tuple[Any, ...]:
+    """Where an array is. Nobody changes what is there."""
+    return array.type, len(array), array.offset, *(buffer and buffer.address for buffer in array.buffers())
 
 
 class _Called:
@@ -141,8 +170,30 @@ class _Called:
         self._lock = threading.Lock()
         self._runtime: Runtime | None = None
         self._next_id = 0
+        self._latest = _Latest()
+
+    def where_true(self, condition: pa.BooleanArray, *arrays: pa.Array) -> pa.Array:
+        """The results for the rows for which a condition is true; null for the others."""
+        if condition.true_count == len(condition):
+            return self(*arrays)
+        if not condition.true_count:
+            return pa.nulls(len(condition), self.function.returns)
+        chosen = pc.fill_null(condition, False)
+        answer = self(*(array.filter(chosen) for array in arrays))
+        at = pc.subtract(pc.cumulative_sum(chosen.cast(pa.int64())), 1)
+        return answer.take(pc.if_else(chosen, at, None))
 
     def __call__(self, *arrays: pa.Array) -> pa.Array:
+        if self.function.volatility == "volatile":
+            return self._called(arrays)
+        key = tuple(_place(array) for array in arrays)
+        if (known := self._latest.of.get(key)) is not None:
+            return known[1]
+        answer = self._called(arrays)
+        self._latest.keep(key, arrays, answer)
+        return answer
+
+    def _called(self, arrays: Sequence[pa.Array]) -> pa.Array:
         try:
             if self.function.kind == "async":
                 return self._awaited(arrays)
