@@ -72,6 +72,8 @@ def built(
     try:
         node = flow.whole(given, Guarded(text, called, _grouping(), names).query(part), called, name, query.at)
     except WrongQuery as error:
+        if any(token.word in WINDOWS and after.text == "(" for token, after in zip(part, part[1:], strict=False)):
+            raise query.why from None  # windows are for streams
         schema = pa.schema([field for one in tables.values() for field in one.schema])
         raise wrong_query(error, part, query, schema, udfs) from None
     return _as_wanted(flow, node, _names(text, part, node), name, wanted, query.at)
