@@ -8,7 +8,8 @@
 # test-arroyo  plugins and Arroyo's published crates in each other's place; the first build takes minutes
 # test-server  plugins and tables against a PostgreSQL server
 # test-engine  programs of a cluster, killed in the middle of jobs: every job ends as its user wishes (12 minutes at most)
-# test-pipelines  pipelines killed twenty times, on files, on S3 and in databases: nothing may be lost (ten minutes)
+# test-pipelines  pipelines killed twenty times, on files, on S3 and in databases, and their checkpoints damaged, lost or
+#              older: nothing may be lost (a quarter of an hour)
 # simulate  engines over simulated disks: a crash at every step, SCHEDULES=20 random schedules for each scenario (an hour)
 # lint   the lints alone
 # check  lints, the simulation of the state machine over ten million events, loom, soak, its mutants (a quarter of an hour)
@@ -150,7 +151,7 @@ test-arroyo:
 test-server:
 	$(call pytest,-m "server and not cluster" --ignore=tests/cluster)
 
-# How often the engine is killed, in each kind of place.
+# How often the engine is killed, in each kind of place. For a tenth of it places are damaged.
 KILLS = 20
 
 test-pipelines:

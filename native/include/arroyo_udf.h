@@ -244,8 +244,8 @@ typedef struct arroyo_udf_options {
                                  and may still have effects; default ARROYO_UDF_NO */
   uint32_t max_stuck;         /* poison the runtime once this many attempts ignore cancellation; default
                                  allowed_in_flight */
-  uint8_t lineage[16];        /* the idempotency key of a row's calls is the lineage, then the row's id in 8 bytes,
-                                 most significant first; pass the same after a restore; default random */
+  uint8_t lineage[16];        /* of rows whose batch brings no idempotency keys: the key of a row's calls is the
+                                 lineage, then the row's id in 8 bytes, most significant first; default random */
   uint64_t batch_size;        /* maximum rows per call; only for functions that take micro-batches, whose author
                                  has set it. A call starts once this many rows wait, */
   uint64_t max_wait_ns;       /* or one row has waited this long; default 2 ms, */
@@ -288,6 +288,10 @@ typedef struct arroyo_udf_batch_context {
   uint64_t deadline_ns;     /* from the call, for each row; 0: none. If the options have one too, the earlier counts */
   const char* trace_parent; /* of the calls for these rows: a W3C traceparent, at most 255 visible ASCII characters;
                                NULL: none. Copied */
+  const uint8_t* idempotency_keys; /* of the calls for these rows: 24 bytes for each row of the batch, in their order,
+                               with whatever is there. They say where a row comes from: no two rows of a started function
+                               have the same, and a row that is sent again, also after a restart, has its former one.
+                               NULL: the lineage and the row's id. Copied */
 } arroyo_udf_batch_context;
 
 /* How important a line of a log is. */

@@ -53,8 +53,9 @@ typedef struct arroyo_udf_call {
   void* context;        /* made by init */
   uint32_t attempt;     /* 1, 2, ... */
   uint32_t reserved;
-  uint8_t lineage[16]; /* with the row's id the idempotency key: the same in every attempt, also after a restore */
+  uint8_t lineage[16]; /* of the started function */
   const char* trace_parent; /* the engine's W3C trace context; NULL: none. Valid until the call is completed */
+  uint8_t idempotency_key[24]; /* of the row: the same in every attempt, also after a restart */
 } arroyo_udf_call;
 
 /* Settings of a function, all of them optional. */

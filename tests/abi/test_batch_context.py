@@ -1,4 +1,4 @@
-"""The context of a batch, in plugins of three languages: its rows' deadline, and the trace parent for their calls.
+"""The context of a batch, in plugins of three languages: its rows' deadline, and trace parent and keys of their calls.
 Its rules under the clock are tested in native/runtime/tests/batch_context.rs."""
 
 from pathlib import Path
@@ -12,17 +12,29 @@ from arroyo_udf_plugin._cdef import ffi
 
 OK, INVALID_ARGUMENT, RESULTS, TIMED_OUT = 0, 16, 1, 2
 FOREVER_NS = 2**64 - 1
+LINEAGE = bytes(range(1, 17))
 TRACE = b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 SOURCES = {
     ".py": """
 import asyncio
-from arroyo_udf_plugin import call_info, udf
+from arroyo_udf_plugin import call_info, call_infos, udf
 @udf
 async def traced(x: int) -> str | None:
     return call_info().trace_parent
 @udf(blocking=True)
 def traced_blocking(x: int) -> str | None:
     return call_info().trace_parent
+@udf(retry_on="error", max_attempts=2, backoff=0.001)
+async def key(x: int) -> str:
+    if call_info().attempt == 1:
+        raise ValueError("again")
+    return call_info().idempotency_key.hex()
+@udf(blocking=True)
+def key_blocking(x: int) -> str:
+    return call_info().idempotency_key.hex()
+@udf(batch_size=4)
+async def key_batched(x: list[int]) -> list[str]:
+    return [info.idempotency_key.hex() for info in call_infos()]
 @udf
 async def never(x: int) -> int:
     return await asyncio.Event().wait()
@@ -31,6 +43,8 @@ async def never(x: int) -> int:
 use arroyo_udf_plugin::{call_info, udf};
 #[udf]
 async fn traced(_x: i64) -> Option<String> { call_info().trace_parent().map(str::to_owned) }
+#[udf]
+async fn key(_x: i64) -> String { call_info().idempotency_key().iter().map(|byte| format!("{byte:02x}")).collect() }
 #[udf]
 async fn never(_x: i64) -> i64 { std::future::pending().await }
 """,
@@ -43,10 +57,16 @@ static void traced(const arroyo_udf_call* call, int64_t x) {
     arroyo_udf_complete_utf8(call->token, call->trace_parent, strlen(call->trace_parent));
 }
 ARROYO_UDF_ASYNC_FUNCTION(traced, (), nullable_utf8, (int64, x));
+static void key(const arroyo_udf_call* call, int64_t x) {
+  char text[49];
+  for (int i = 0; i < 24; i++) snprintf(text + 2 * i, 3, "%02x", call->idempotency_key[i]);
+  arroyo_udf_complete_utf8(call->token, text, 48);
+}
+ARROYO_UDF_ASYNC_FUNCTION(key, (), utf8, (int64, x));
 static void cancel(void* context, arroyo_udf_token token) { arroyo_udf_complete_cancelled(token); }
 static void never(const arroyo_udf_call* call, int64_t x) {}
 ARROYO_UDF_ASYNC_FUNCTION(never, (.cancel = cancel), int64, (int64, x));
-ARROYO_UDF_PLUGIN(traced, never);
+ARROYO_UDF_PLUGIN(traced, key, never);
 """,
 }
 
@@ -57,7 +77,7 @@ class Started:
     def __init__(self, plugin: Any, function: str) -> None:
         self.plugin = plugin
         handle = ffi.new("arroyo_udf_handle *")
-        options = {"size": ffi.sizeof("arroyo_udf_options"), "timeout_ns": FOREVER_NS}
+        options = {"size": ffi.sizeof("arroyo_udf_options"), "timeout_ns": FOREVER_NS, "lineage": LINEAGE}
         started = plugin.call("start", plugin.numbers[function], ffi.new("arroyo_udf_options *", options), handle)
         assert started == (OK, "")
         self.handle = handle[0]
@@ -68,7 +88,8 @@ class Started:
         batch._export_to_c(int(ffi.cast("uintptr_t", arguments)))
         struct = ffi.NULL
         if context:
-            struct = ffi.new("arroyo_udf_batch_context *", {"size": ffi.sizeof("arroyo_udf_batch_context")} | context)
+            size = {"size": ffi.sizeof("arroyo_udf_batch_context")}
+            struct = ffi.new("arroyo_udf_batch_context *", size | context)
         answer: tuple[int, str] = self.plugin.call("send", self.handle, first, arguments, struct)
         if answer[0]:
             assert arguments.release, "not taken"
@@ -117,6 +138,24 @@ def test_a_trace_parent_that_is_not_visible_ascii_is_refused_and_nothing_is_take
     assert started.send(0, 1) == (OK, ""), "the id was not used up"
     started.drain(1)
     started.release()
+
+
+def test_calls_have_the_keys_that_came_with_their_rows(plugin) -> None:
+    """R10: and lineage and id where none came, as from a host of the first version, which does not know the field."""
+    for function in sorted({"key", "key_blocking", "key_batched"} & plugin.numbers.keys()):
+        started = Started(plugin, function)
+        given = bytes(range(3 * 24))
+        keys = ffi.new("uint8_t[]", given)
+        assert started.send(0, 3, idempotency_keys=keys) == (OK, "")
+        ffi.memmove(keys, bytes(len(given)), len(given))  # they were copied
+        assert started.send(3, 1) == (OK, "")
+        assert started.send(4, 1, deadline_ns=3600 * 10**9) == (OK, "")
+        assert started.send(5, 1, idempotency_keys=keys, size=24) == (OK, "")
+        expected = [given[row * 24 : row * 24 + 24] for row in range(3)]
+        expected += [LINEAGE + row.to_bytes(8, "big") for row in (3, 4, 5)]
+        found = sorted((row["id"], row["value"]) for row in started.drain(6))
+        assert found == [(row, key.hex()) for row, key in enumerate(expected)]
+        started.release()
 
 
 def test_rows_time_out_at_the_deadline_of_their_batch(plugin) -> None:

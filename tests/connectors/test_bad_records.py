@@ -128,7 +128,12 @@ def test_with_fail_the_first_bad_row_ends_the_reading(tmp_path: Path, name: str,
 
 
 def origin(*why: str | None) -> pa.RecordBatch:
-    columns = [pa.repeat("in.csv", len(why)), pa.array(range(5, 5 + len(why)), pa.uint64()), pa.array(why, pa.string())]
+    columns = [
+        pa.repeat("in.csv", len(why)),
+        pa.array(range(5, 5 + len(why)), pa.uint64()),
+        pa.array(why, pa.string()),
+        pa.nulls(len(why), pa.binary()),
+    ]
     return pa.RecordBatch.from_arrays(columns, schema=ORIGIN)
 
 

@@ -167,3 +167,10 @@ def test_what_json_cannot_hold(tmp_path: Path, table: pa.Table, why: str) -> Non
     with pytest.raises(InvalidArgument, match=why):
         write(tmp_path / "out.jsonl", table)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_with_declared_columns_further_keys_are_ignored_whatever_the_first_lines_have(tmp_path: Path) -> None:
+    """Before, the first line had to have one, too."""
+    reading = Reading(columns=("a", "b"), types={"a": "int64", "b": "int64"})
+    source = lines(tmp_path, {"a": 1, "b": 2}, {"a": 3, "b": 4, "c": 5}, {"c": 6})
+    assert read(source, reading=reading).to_pylist() == [{"a": 1, "b": 2}, {"a": 3, "b": 4}, {"a": None, "b": None}]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -373,3 +376,39 @@ def test_a_part_larger_than_one_upload(object_store: object_store_server.Server,
     sink.close()
     assert [row[1] == text for row in place.rows()] == [True]
     assert open_folder(place.model.path).names() == ["part-000-000000.parquet"]
+
+
+KILLED = """
+import os, signal, sys
+import pyarrow as pa
+from arroyo_udf_plugin.connectors.parts import Parts
+
+class Stage:
+    history = "h"
+
+sink = Parts(path="memory://parts", part_rows=1).sink(pa.schema([("n", pa.int64())]), 0, Stage(), "p", "s")
+for n in range(3):
+    sink.write(pa.record_batch({"n": [n]}))
+assert any(files for _, _, files in os.walk(sys.argv[1]))
+if sys.argv[2] == "killed":
+    os.kill(os.getpid(), signal.SIGKILL)
+sink.close()
+"""
+
+
+def test_a_killed_process_leaves_no_files_of_an_object_store_for_ever(tmp_path: Path) -> None:
+    """The next one removes them, and its own; those of a process that lives stay."""
+    living = tmp_path / "arroyo-udf-parts-living"
+    living.mkdir()
+    (living / "part").touch()
+    fd = os.open(living, os.O_RDONLY)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        for how, status, left in (("killed", -9, 2), ("killed", -9, 2), ("closed", 0, 1)):
+            command = [sys.executable, "-c", KILLED, str(tmp_path), how]
+            done = subprocess.run(command, env=os.environ | {"TMPDIR": str(tmp_path)}, capture_output=True)
+            assert done.returncode == status, done.stderr
+            assert len(list(tmp_path.iterdir())) == left
+    finally:
+        os.close(fd)
+    assert (living / "part").exists()

@@ -62,7 +62,7 @@ SIMPLE: dict[pa.DataType, st.SearchStrategy[Any]] = {
 }
 TYPES = [*SIMPLE, *(pa.list_(type_) for type_ in SIMPLE)]
 REFUSED = {
-    True: {pa.uint64(), *(pa.list_(type_) for type_ in SIMPLE)},
+    True: {pa.list_(type_) for type_ in SIMPLE},
     False: {
         one_or_list
         for type_ in (pa.timestamp("ns"), pa.timestamp("ns", "Europe/Berlin"), pa.duration("ns"))
@@ -127,6 +127,8 @@ def moment(value: Any, type_: pa.DataType) -> Any:
 
 def test_values_are_read_back_equal(uri: str) -> None:
     types = [type_ for type_ in TYPES if type_ not in REFUSED[is_sqlite(uri)]]
+    if is_sqlite(uri):
+        types.remove(pa.uint64())  # not all of its values, see below
     schema = pa.schema([("n", pa.int64()), *((f"x{at}", type_) for at, type_ in enumerate(types))])
     row = st.tuples(*(values(type_) | st.none() for type_ in types))
 
@@ -159,6 +161,8 @@ def test_other_types_are_refused_by_column(uri: str, type_: pa.DataType) -> None
     ("values", "in_sqlite", "in_postgresql"),
     [
         (pa.array([1.5, float("nan")]), "NaN would become NULL in SQLite; return None instead", None),
+        (pa.array([2**63 - 1], pa.uint64()), None, None),
+        (pa.array([2**63], pa.uint64()), "SQLite's integers end at 2^63 - 1: make it text", None),
         (pa.array(["a\0b"]), None, "PostgreSQL's text cannot hold the character NUL; remove it"),
         (pa.array([["a\0b"]]), "no such type", "PostgreSQL's text cannot hold the character NUL; remove it"),
         (pa.array([253_402_300_800], pa.timestamp("s")), "years 0 to 9999", None),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 from collections.abc import Callable
@@ -220,3 +221,30 @@ def test_a_file_that_is_named_twice_is_read_twice(folder: Folder) -> None:
 def test_watch_and_limit_exclude_each_other(folder: Folder) -> None:
     with pytest.raises(InvalidArgument, match="watch looks for files for ever, and limit ends the source"):
         folder.source(watch=1.0, limit=3)
+
+
+@pytest.mark.parametrize("format", ["csv", "jsonl"])
+def test_a_watched_folder_may_be_empty_if_its_columns_are_declared(folder: Folder, format: str) -> None:
+    """At the start, and at a resume. Then the first files say nothing about the columns."""
+    folder.remove("b.csv")
+    declared = {"columns": ("a", "b"), "types": {"a": "int64", "b": "string"}, "format": format}
+    source = folder.source(watch=1.0, **declared)
+    assert list(source.partitions()) == []
+    folder.write(f"1.{format}", "b,a,c\nx,1,\n" if format == "csv" else '{"b": "x", "a": 1, "c": null}\n')
+    folder.write(f"2.{format}", "a,b\n" if format == "csv" else "")
+    folder.write(f"3.{format}", "a,b\n2,y\n3,z\n" if format == "csv" else '{"a":2,"b":"y"}\n{"a":3,"b":"z","d":1}\n')
+    assert [(row["a"], row["b"], row["why"]) for row in read_all(source)] == [
+        (1, "x", None),
+        (2, "y", None),
+        (3, "z", None),
+    ]
+    with contextlib.closing(folder.source(watch=1.0, **declared)) as full:
+        assert full.schema == source.schema
+
+
+def test_an_empty_folder_is_refused_if_nobody_would_look_again(folder: Folder) -> None:
+    folder.remove("b.csv")
+    with pytest.raises(InvalidArgument, match=r"no (files|such object)"):
+        folder.source(columns=("a",), types={"a": "int64"}, format="csv")
+    with pytest.raises(InvalidArgument, match=r"no (files|such object)"):
+        folder.source(columns=("a",), format="csv", watch=1.0)

@@ -27,7 +27,7 @@ from arroyo_udf_plugin.engine import runner
 from arroyo_udf_plugin.engine.progress import Progress
 from arroyo_udf_plugin.engine.runner import Interval, run
 from arroyo_udf_plugin.engine.stopping import StopRequest
-from arroyo_udf_plugin.errors import InvalidArgument
+from arroyo_udf_plugin.errors import Fenced, InvalidArgument
 from arroyo_udf_plugin.host.policy import Policy
 
 OFTEN = Interval(None, rows=1)  # an epoch after each batch, if the one before is over
@@ -176,7 +176,7 @@ class FailingStore(MemoryStore):
 
 
 @pytest.mark.parametrize("late", [False, True])
-@pytest.mark.parametrize(("verb", "folder"), [("put", "states/"), ("create", "epochs/")])
+@pytest.mark.parametrize(("verb", "folder"), [("put", "states/"), ("create", "epochs/"), ("put", "epochs/")])
 def test_a_checkpoint_that_fails_is_reported_and_tried_again(
     verb: str,
     folder: str,
@@ -200,6 +200,46 @@ def test_a_checkpoint_that_fails_is_reported_and_tried_again(
     world.tables.clear()
     run(story, checkpoints=store)
     assert world.shown() == []
+
+
+def test_rows_whose_showing_fails_are_shown_later(
+    functions: dict[str, Function], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(runner, "_PAUSES", (0.001,) * 3)
+    world, left = World(), iter(range(2))
+
+    def fail() -> None:
+        if next(left, None) is not None:
+            raise OSError("the sink does not answer")
+
+    world.on_apply = fail
+    store = MemoryStore()
+    story = Story(StorySource({"a": batches(0, 100)}), world, [(functions["doubled"], ["n"])])
+    assert run(story, checkpoints=store, interval=OFTEN).ended == "finished"
+    assert world.shown() == list(range(100))
+    assert not world.staged
+    assert len(caplog.records) == 2
+
+
+def test_an_engine_that_was_replaced_shows_no_rows_later(
+    functions: dict[str, Function], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever goes on has shown them."""
+    monkeypatch.setattr(runner, "_PAUSES", (0.001,) * 3)
+    store, world = MemoryStore(), World()
+    calls = []
+
+    def fail() -> None:
+        calls.append(len(calls))
+        number = 1 + max(int(name[7:17]) for name in store.files if name.endswith(".json"))
+        store.create(f"epochs/{number:010}.json", b"of another engine")
+        raise OSError("the sink does not answer")
+
+    world.on_apply = fail
+    story = Story(StorySource({"a": batches(0, 100)}), world, [(functions["doubled"], ["n"])])
+    with pytest.raises(Fenced):
+        run(story, checkpoints=store, interval=OFTEN)
+    assert calls == [0]
 
 
 def test_a_place_that_fails_for_long_ends_the_run(

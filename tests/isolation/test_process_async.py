@@ -15,6 +15,7 @@ from arroyo_udf_plugin import InvalidState, Plugin, UserCodeError, load
 
 SOURCE = """
 import asyncio
+import mmap
 import os
 import signal
 import threading
@@ -44,6 +45,23 @@ async def third_time(a: int) -> str:
     if a == 5 and info.attempt < 3:
         os.abort()
     return f"{info.row_id} {info.attempt} {info.idempotency_key.hex()}"
+
+
+@udf
+async def babbles(a: int) -> int:
+    if a == 1:
+        for number in os.listdir("/proc/self/fd"):
+            path = f"/proc/self/fd/{number}"
+            target = os.readlink(path) if os.path.exists(path) or os.path.lexists(path) else ""
+            if "memfd:arroyo-udf" in target:
+                with open(path, "r+b") as file, mmap.mmap(file.fileno(), 128) as memory:
+                    if memory[64] == 5:  # what the worker says of its calls
+                        memory[64] = 99
+                        memory[0:8] = (int.from_bytes(memory[0:8], "little") + 1).to_bytes(8, "little")
+            elif "eventfd" in target:
+                os.write(int(number), (1).to_bytes(8, "little"))
+        await asyncio.Event().wait()
+    return a
 
 
 @udf
@@ -171,6 +189,19 @@ def test_r10_row_attempt_and_key_are_those_of_the_hosts_runtime(plugin: Plugin) 
     # Whatever ran beside row 5 in a worker that died was called again, too.
     assert attempts[5] == 3
     assert rows["value"].to_pylist() == [f"{row} {attempts[row]} {key[row]}" for row in range(10)]
+
+
+def test_r10_keys_that_come_with_rows_reach_the_calls_in_workers(plugin: Plugin) -> None:
+    keys = [bytes([row]) * 24 for row in range(10)]
+    with plugin.functions["third_time"].start(lineage=LINEAGE) as runtime:
+        runtime.send(5, numbers(10), idempotency_keys=b"".join(keys))
+        runtime.send(20, numbers(1))
+        runtime.stop()
+        rows = runtime.drain_results()
+        assert rows is not None
+        said = {row["id"]: row["value"].split()[2] for row in rows.to_pylist()}
+    given = {5 + place: key.hex() for place, key in enumerate(keys)}
+    assert said == given | {20: (LINEAGE + (20).to_bytes(8, "big")).hex()}
 
 
 def test_calls_that_had_started_in_a_worker_that_dies_are_errors_and_the_next_rows_run(plugin: Plugin) -> None:
@@ -309,3 +340,14 @@ def test_a_closed_plugin_ends_its_runtimes_calls(file: Path, capfd: pytest.Captu
     assert capfd.readouterr().err == ""
     with pytest.raises(InvalidState, match="the plugin is closed"):
         plugin.functions["waits"].start()
+
+
+def test_a_broken_answer_ends_one_worker_and_no_runtime(plugin: Plugin) -> None:
+    with plugin.functions["babbles"].start() as runtime:
+        rows = []
+        for number in range(3):
+            runtime.send(number, pa.array([number], pa.int64()))
+            rows += drained(runtime, 1).to_pylist()
+    assert [row["value"] for row in rows] == [0, None, 2]
+    why = "the worker process was ended, because its answer is broken: the worker process wrote a message of kind 99"
+    assert rows[1]["error"].endswith(f"babbles, row 1: {why}")

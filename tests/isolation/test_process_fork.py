@@ -96,6 +96,76 @@ def left(a: int) -> int:
 @udf
 def worker(a: int) -> int:
     return os.getpid()
+
+
+def _note(child):
+    with open(os.environ["ENDED"], "a") as ended:
+        ended.write(f"{_ended(child)} ")
+
+
+class Context:
+    async def init(self) -> None:
+        if child := os.fork():
+            _note(child)
+        else:
+            sys.exit(3)
+
+    async def close(self) -> None:
+        if child := os.fork():
+            _note(child)
+
+
+@udf
+async def opens(context: Context, a: int) -> int:
+    return a
+
+
+class Blocking:
+    def init(self) -> None:
+        if child := os.fork():
+            _note(child)
+
+    def close(self) -> None:
+        if child := os.fork():
+            _note(child)
+        else:
+            raise ValueError
+
+
+@udf(blocking=True)
+def opens_blocking(context: Blocking, a: int) -> int:
+    return a
+"""
+RUST = """
+use arroyo_udf_plugin::udf;
+
+extern "C" {
+    fn fork() -> i32;
+    fn waitpid(child: i32, status: *mut i32, options: i32) -> i32;
+}
+
+fn ended(a: i64) -> i64 {
+    let mut status = 0;
+    unsafe {
+        match fork() {
+            0 if a == 1 => panic!("in the child"),
+            0 => -1,
+            child => {
+                waitpid(child, &mut status, 0);
+                i64::from(status >> 8)
+            }
+        }
+    }
+}
+
+#[udf]
+fn sync(a: i64) -> i64 { ended(a) }
+
+#[udf]
+async fn later(a: i64) -> i64 { ended(a) }
+
+#[udf(blocking)]
+fn blocks(a: i64) -> i64 { ended(a) }
 """
 ROWS = pa.array(range(20), pa.int64())
 STATUS = [0, 3, 0, 0]
@@ -134,6 +204,84 @@ def test_the_child_of_a_started_function_ends_and_its_rows_are_its_parents(file:
     host = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", PROGRAM, str(file), isolation]
     done = subprocess.run(host, capture_output=True, text=True, timeout=120, check=True)
     assert done.stdout.splitlines() == [str(rows) for rows in (FORKED, FORKED, [70]) for _ in range(2)]
+
+
+CONTEXTS = """
+import os, sys
+import pyarrow as pa
+from arroyo_udf_plugin import load
+
+row = pa.array([7], pa.int64())
+with load(sys.argv[1], isolation=sys.argv[2]) as plugin:
+    for name in ("opens", "opens_blocking"):
+        print(plugin.functions[name](row).to_pylist(), flush=True)
+with open(os.environ["ENDED"]) as ended:
+    print(ended.read())
+"""
+
+
+def run_host(program: str, *arguments: str, **environment: str) -> list[str]:
+    host = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", program, *arguments]
+    variables = {**os.environ, **environment}
+    done = subprocess.run(host, capture_output=True, text=True, timeout=120, check=False, env=variables)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("isolation", ["process", "thread"])
+def test_what_a_context_forks_ends_when_it_comes_back(file: Path, tmp_path: Path, isolation: str) -> None:
+    printed = run_host(CONTEXTS, str(file), isolation, ENDED=str(tmp_path / "ended"))
+    assert printed == ["[7]", "[7]", "3 0 0 1 "]
+
+
+PANICS = """
+import sys
+import pyarrow as pa
+from arroyo_udf_plugin import load
+
+rows = pa.array([0, 1], pa.int64())
+with load(sys.argv[1], isolation="process") as plugin:
+    for name in ("sync", "later", "blocks"):
+        print(plugin.functions[name](rows).to_pylist(), flush=True)
+"""
+
+
+def test_the_child_of_a_rust_function_that_panics_has_not_succeeded(build_plugin: BuildPlugin) -> None:
+    assert run_host(PANICS, str(build_plugin(RUST, ".rs", "forks_rust"))) == ["[0, 1]"] * 3
+
+
+NESTED = """
+import os, sys
+import pyarrow as pa
+from arroyo_udf_plugin import load
+
+row = pa.array([7], pa.int64())
+assert load(sys.argv[1]).functions["later"](row).to_pylist() == [7]  # from now on the toolkit learns of forks
+child = os.fork()
+if child == 0:
+    with load(sys.argv[1], isolation="subinterpreter") as inside:
+        print(inside.functions["plain"](row).to_pylist(), flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+"""
+PLAIN = """
+from arroyo_udf_plugin import udf
+
+
+@udf
+async def later(a: int) -> int:
+    return a
+
+
+@udf
+def plain(a: int) -> int:
+    return a * 10
+"""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="has no subinterpreters")
+def test_a_child_that_the_host_forks_has_functions_of_its_own(build_plugin: BuildPlugin) -> None:
+    assert run_host(NESTED, str(build_plugin(PLAIN))) == ["[70]"]
 
 
 def test_functions_may_start_other_processes(file: Path) -> None:

@@ -143,6 +143,34 @@ def test_it_ends_all_shares_of_a_batch(plugin: Plugin, calls: Path, interrupt: C
     assert plugin.functions["worker"](numbers).to_pylist()
 
 
+def test_it_ends_a_call_that_waits_for_the_call_of_another_thread(file: Path, calls: Path) -> None:
+    two = pa.array([2], pa.int64())
+    ended: list[str] = []
+
+    def call(plugin: Plugin) -> None:
+        with pytest.raises(InvalidState) as raised:
+            plugin.functions["waits"](two)
+        ended.append(str(raised.value))
+
+    def interrupt() -> None:
+        until(lambda: "arroyo_udf_plugin" in sys._current_frames()[main].f_code.co_filename, "the call of this thread")
+        signal.pthread_kill(main, signal.SIGINT)
+
+    main = threading.get_ident()
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)
+    with load(file, isolation="process") as plugin:
+        threads = [threading.Thread(target=call, args=[plugin]), threading.Thread(target=interrupt)]
+        threads[0].start()
+        until(lambda: "2" in calls.read_text().split(), "the call of the other thread")
+        threads[1].start()
+        with pytest.raises(KeyboardInterrupt):
+            plugin.functions["worker"](two)
+    for thread in threads:
+        thread.join()
+    signal.signal(signal.SIGINT, former)
+    assert ended == ["interrupted.waits: the plugin was closed during this call"]
+
+
 def test_it_ends_a_start(plugin: Plugin, calls: Path, interrupt: Callable[[], None]) -> None:
     interrupt()
     with pytest.raises(KeyboardInterrupt):

@@ -1,14 +1,20 @@
 """Memory that a host shares with its workers: what earlier batches have left there, and what functions keep."""
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from waiting import drained, until
 
-from arroyo_udf_plugin import Plugin, load
+from arroyo_udf_plugin import Plugin, PluginEnvironmentError, load
 
 PYTHON = """
+import asyncio
+import os
+
 import pyarrow as pa
 
 from arroyo_udf_plugin import udf
@@ -30,7 +36,31 @@ def pairs(items: list[list[int]], count: int) -> str:
 def first_ever(a: pa.Int64Array) -> pa.Int64Array:
     kept.append(a)
     return pa.array([kept[0][0].as_py()] * len(a), pa.int64())
+
+
+@udf
+def worker(a: int) -> int:
+    return os.getpid()
+
+
+@udf(vectorized=True)
+def lengths(a: pa.BinaryArray) -> pa.Int64Array:
+    return pa.array([len(value) for value in a.to_pylist()], pa.int64())
+
+
+@udf
+async def length(a: bytes) -> int:
+    return len(a)
+
+
+@udf
+async def wait(a: bytes) -> int:
+    if a == b"wait":
+        await asyncio.Event().wait()
+    return len(a)
 """
+ONE = pa.array([1], pa.int64())
+MEBIBYTE = 1 << 20
 
 
 @pytest.fixture(scope="module")
@@ -62,3 +92,75 @@ def test_a_vectorized_function_may_keep_its_arrays(plugin: Plugin) -> None:
     for number, rows in enumerate((10, 1_000, 1_000_000)):
         answer = plugin.functions["first_ever"](pa.array([number] * rows, pa.int64()))
         assert answer.equals(pa.array([0] * rows, pa.int64()))
+
+
+def own_memory(process: int) -> int:
+    """Bytes of a process that no other one shares."""
+    status = Path(f"/proc/{process}/status").read_text()
+    return next(int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("RssAnon"))
+
+
+def test_an_idle_worker_gives_back_the_arguments_of_async_functions(plugin: Plugin) -> None:
+    worker = plugin.functions["worker"](ONE)[0].as_py()
+    with plugin.functions["length"].start() as runtime:
+        before = own_memory(worker)
+        runtime.send(0, pa.array([b"x" * (100 * MEBIBYTE)], pa.binary()))
+        assert drained(runtime, 1)["value"].to_pylist() == [100 * MEBIBYTE]
+        until(lambda: own_memory(worker) < before + 50 * MEBIBYTE, "memory that is given back")
+
+
+def test_arguments_without_room_in_a_worker_are_errors_of_their_rows(file: Path) -> None:
+    """Not the end of the worker, whose other calls go on."""
+    huge, small = (pa.array([b"x" * size], pa.binary()) for size in (600 * MEBIBYTE, 3))
+    with load(file, isolation="process", memory_limit=512 * MEBIBYTE) as plugin:
+        worker = plugin.functions["worker"](ONE)
+        with pytest.raises(PluginEnvironmentError, match="lengths: no memory in its worker process for the arguments"):
+            plugin.functions["lengths"](huge)
+        assert plugin.functions["lengths"](small).to_pylist() == [3]
+        with plugin.functions["length"].start() as runtime:
+            rows = []
+            for number, column in enumerate((small, huge, small)):
+                runtime.send(number, column)
+                rows += drained(runtime, 1).to_pylist()
+        assert [row["value"] for row in rows] == [3, None, 3]
+        assert "length, row 1: no memory in its worker process for the arguments: " in rows[1]["error"]
+        assert plugin.functions["worker"](ONE) == worker
+
+
+LIMITED = """
+import os, resource, signal, sys
+import pyarrow as pa
+from arroyo_udf_plugin import load
+
+plugin = load(sys.argv[1], isolation="process")
+worker = plugin.functions["worker"](pa.array([1]))[0].as_py()
+runtime = plugin.functions["wait"].start()
+runtime.send(0, pa.array([b"wait"], pa.binary()))
+runtime.send(1, pa.array([b"one"], pa.binary()))
+while runtime.statistics().running != 1:
+    runtime.wait(1)
+os.kill(worker, signal.SIGSTOP)
+runtime.send(2, pa.array([b"two"], pa.binary()))  # nobody takes this message, so the next one waits
+while runtime.statistics().running != 2:
+    pass
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, resource.RLIM_INFINITY))  # of shared memory, too
+runtime.cancel(0)
+runtime.send(3, pa.array([b"x" * (1 << 22)], pa.binary()))
+os.kill(worker, signal.SIGCONT)
+rows = []
+while len(rows) < 4:
+    runtime.wait(60)
+    if (batch := runtime.drain_results()) is not None:
+        rows += batch.to_pylist()
+rows.sort(key=lambda row: row["id"])
+print([row["value"] for row in rows], rows[3]["error"])
+plugin.close()
+"""
+
+
+def test_a_message_without_room_loses_no_cancellation(file: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(file)], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.stdout.startswith("[None, 3, 3, None] "), done.stderr
+    assert "row 3: no shared memory for its arguments: File too large" in done.stdout

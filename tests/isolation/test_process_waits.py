@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from waiting import until
 
 from arroyo_udf_plugin import InvalidState, Plugin, PluginEnvironmentError, RowError, load
 
@@ -66,6 +67,23 @@ def hangs(a: int) -> int:
 
 @udf
 async def later(a: int) -> int:
+    return a
+
+
+class Context:
+    def note(self, what: str) -> None:
+        with open(os.environ["CALLED"], "a") as called:
+            called.write(what + "\\n")
+
+    async def init(self) -> None:
+        self.note("open")
+
+    async def close(self) -> None:
+        self.note("closed")
+
+
+@udf
+async def opens(context: Context, a: int) -> int:
     return a
 """
 ONE = pa.array([1], pa.int64())
@@ -199,3 +217,17 @@ def test_a_worker_that_the_host_has_ended_is_not_said_to_be_killed(
         assert runtime.drain_results()["error"].to_pylist() == [
             "waits.later, row 0: the worker process was ended by its host during this call"
         ]
+
+
+def test_a_start_that_is_given_up_closes_its_context_once_it_comes(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called = tmp_path / "called"
+    monkeypatch.setenv("CALLED", str(called))
+    with load(file, isolation="process") as plugin:
+        stopped = stop(plugin)
+        with pytest.raises(PluginEnvironmentError, match="its worker process has not answered for 12 s"):
+            plugin.functions["opens"].start()
+        os.kill(stopped, signal.SIGCONT)
+        until(lambda: called.exists() and called.read_text().split() == ["open", "closed"], "the end of the Context")
+        assert plugin.functions["worker"](ONE)[0].as_py() == stopped

@@ -155,6 +155,16 @@ def test_r10_a_call_can_ask_about_itself(file: Path, plugin: Plugin) -> None:
     assert there[7] == f"7 1 {lineage.hex()}{7:016x}"
 
 
+def test_r10_keys_that_come_with_rows_reach_the_calls(plugin: Plugin) -> None:
+    keys = [bytes([row]) * 24 for row in range(50)]
+    with plugin.functions["about"].start() as runtime:
+        runtime.send(5, pa.array(range(50), pa.int64()), idempotency_keys=b"".join(keys))
+        runtime.stop()
+        rows = runtime.drain_results()
+    assert rows is not None
+    assert rows["value"].to_pylist() == [f"{5 + row} 1 {key.hex()}" for row, key in enumerate(keys)]
+
+
 def test_micro_batches(plugin: Plugin) -> None:
     got = answers(plugin.functions["many"], pa.array(range(95), pa.int64()))
     assert got["value"].to_pylist() == list(range(95))

@@ -106,12 +106,14 @@ def block(rows: Sequence[int], first: int = 1) -> Block:
     return Columns(SCHEMA).block(Rows("numbers", first, batch))
 
 
-def operator(plugin: Any, functions: Sequence[str], action: Action = "null", **options: Any) -> Operator:
+def operator(
+    plugin: Any, functions: Sequence[str], action: Action = "null", key: bytes | None = None, **options: Any
+) -> Operator:
     """Each function takes the result of the one before it; the first takes x."""
     names = ["x", *(f"y{i}" for i in range(len(functions)))]
     calls = [Call.of(plugin[name], [names[i]], names[i + 1]) for i, name in enumerate(functions)]
     plan = Plan(calls, Columns(SCHEMA), typed=True)
-    return Operator("test", plan.stages, Policy(error=action, timeout=action), options)
+    return Operator("test", plan.stages, Policy(error=action, timeout=action), options, key=key)
 
 
 def build(build_plugin: Any) -> Path:

@@ -200,7 +200,7 @@ def test_results_are_numbered_across_a_restart() -> None:
     resumed.finish()
     (found,) = resumed.take()
     assert isinstance(found, Block)
-    assert found.origin.to_pylist() == [{"file": "window of groups", "row": 2, "unread": None}]
+    assert found.origin.to_pylist() == [{"file": "window of groups", "row": 2, "unread": None, "key": None}]
 
 
 WITHOUT_TIME = pa.schema([("k", pa.string()), ("x", pa.int64()), ("t", pa.timestamp("us"))])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from arroyo_udf_plugin import InvalidArgument, RowError, load
 from arroyo_udf_plugin.connectors.cells import Dialect, cell_type
 from arroyo_udf_plugin.connectors.source import Rows
+from arroyo_udf_plugin.host.runtime import Runtime
 from arroyo_udf_plugin.operator import state
 from arroyo_udf_plugin.operator.blocks import Block, Columns
 from arroyo_udf_plugin.operator.operator import Operator
@@ -358,6 +360,24 @@ def test_kept_states_go_on(functions: Any, opened: Gates) -> None:
         opened.open(range(20))
         assert taken(one, all_of(4)) == [10, 11, Watermark(5), 12]
         one.close()
+
+
+def test_rows_of_states_without_keys_keep_those_that_they_had(functions: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """R10: their lineage and ids, although rows that come now have the keys of their origin."""
+    sent: list[bytes] = []
+
+    def send(self: Runtime, first: int, *arrays: Any, idempotency_keys: memoryview) -> None:
+        sent.append(bytes(idempotency_keys))
+
+    monkeypatch.setattr(Runtime, "send_nowait", send)
+    data = Path(__file__).with_name("kept").joinpath("version-1.state").read_bytes()
+    with contextlib.closing(operator(functions, ["plus", "in_order"], key=b"key")) as one:
+        _, kept = state.read(data, [stage.kept_as for stage in one.stages], "")
+        ids = [id_ for own, _ in kept.rows for id_ in own.to_pylist()]
+        assert ids
+        one.start([data], allow_changed_plugin=True)
+        one.take()
+        assert b"".join(sent) == b"".join(kept.lineage + id_.to_bytes(8, "big") for id_ in ids)
 
 
 # ---- Event time ----

@@ -142,7 +142,8 @@ def operator(**keys: Any) -> Operator:
 
 def block(*tails: str | None) -> Block:
     count = range(len(tails))
-    origins = [pa.array(["f"] * len(tails)), pa.array(count, pa.uint64()), pa.nulls(len(tails), pa.string())]
+    files, rows_there = pa.array(["f"] * len(tails)), pa.array(count, pa.uint64())
+    origins = [files, rows_there, pa.nulls(len(tails), pa.string()), pa.nulls(len(tails), pa.binary())]
     rows = pa.RecordBatch.from_arrays([pa.array(tails, pa.string())], ["tail"])
     return Block(rows, pa.RecordBatch.from_arrays(origins, schema=ORIGIN))
 

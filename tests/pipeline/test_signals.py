@@ -34,7 +34,8 @@ path = "out"
 """
 
 WAITS = "arroyo-udf: waits for the rows in flight and a checkpoint; a second signal ends it at once\n"
-GO_ON = "arroyo-udf run p.toml --checkpoints state --resume\n"
+AGAIN = "arroyo-udf run p.toml --checkpoints state"
+GO_ON = f"{AGAIN} --resume\n"
 
 
 class Command:
@@ -122,7 +123,7 @@ def test_a_function_that_cannot_be_stopped_ends_with_the_signals_status(
     command = start("blocks", "--checkpoints", "state", "--stop-timeout", "0.1")
     command.process.send_signal(number)
     assert command.ended(128 + number).endswith(
-        f"stopped without a last checkpoint; go on from the latest one with: {GO_ON}"
+        f"stopped without a last checkpoint; go on from the latest one with: {AGAIN}\n"
     )
 
 
@@ -141,6 +142,37 @@ def test_the_second_signal_ends_at_once(folder: Path, start: Any, function: str)
     assert "arroyo-udf: stopped by SIGTERM\n" in errors
     # A shell shows both as 143: the last signal may come when Python has given up its handlers.
     assert command.process.returncode in (128 + signal.SIGTERM, -signal.SIGTERM)
+
+
+SLOW = """
+import pathlib, time
+pathlib.Path("called").touch()
+while not pathlib.Path("go").exists():
+    time.sleep(0.01)  # the case itself: an import that takes its time
+
+from arroyo_udf_plugin import udf
+
+@udf
+def f(x: int) -> int:
+    return x
+"""
+
+
+def test_a_signal_before_the_start_says_how_to_go_on(folder: Path) -> None:
+    """And that is possible, although nothing has begun."""
+    (folder / "slow.py").write_text(SLOW)
+    (folder / "p.toml").write_text(
+        'name = "p"\n[source]\ntype = "impulse"\nrows = 3\n[[operators]]\nplugin = "slow.py"\ncalls = ["f(counter)"]\n'
+        '[[sinks]]\ntype = "parts"\npath = "out"\n'
+    )
+    command = Command(folder, "run", "p.toml", "--checkpoints", "state")
+    command.until("called")
+    command.process.send_signal(signal.SIGTERM)
+    errors = command.ended(128 + signal.SIGTERM)
+    assert f"go on with: {AGAIN}\n" in errors
+    (folder / "go").touch()
+    Command(folder, *AGAIN.split()[1:]).ended(0)
+    assert_each_row_once()
 
 
 @pytest.mark.parametrize("function", ["waits", "blocks"])

@@ -22,6 +22,7 @@ FILES = {
     "tests/python/test_annotations.py": 2,
     "tests/python/test_async.py": 1,
     "tests/python/test_asyncio.py": 1,
+    "tests/python/test_awaited_calls.py": 1,
     "tests/python/test_batches.py": 1,
     "tests/python/test_blocking.py": 1,
     "tests/python/test_call_and_map.py": 1,
@@ -89,6 +90,10 @@ NOT_HERE: dict[str, dict[str, str | dict[str, str]]] = {
         "tests/python/test_asyncio.py": {
             "test_the_loop": "uvloop does not load there",
             "test_with_the_standard_loop": OWN_HOST,
+        },
+        "tests/python/test_awaited_calls.py": {
+            "test_a_result_that_is_no_value_of_python_is_an_error_of_its_row": NOT_NATIVE,
+            "test_arguments_that_are_lists": NOT_NATIVE,
         },
         "tests/python/test_batches.py": {
             "test_arrow_arrays_instead_of_lists": PYARROW,

@@ -129,6 +129,24 @@ print(same.outcomes(texts)[1]["error"])
 """
 
 
+class Known(Exception):
+    """Says what it comes from."""
+
+    def __str__(self) -> str:
+        return f"because of {self.__cause__!r}"
+
+
+def test_an_exception_is_described_as_it_is() -> None:
+    """Another thread may read it meanwhile, or its own text."""
+    from arroyo_udf_plugin.plugin.stacks import describe
+
+    error = Known()
+    error.__cause__ = ValueError("no number")
+    assert describe(error) == (
+        "test_error_texts.Known: because of ValueError('no number')\n  from ValueError: no number"
+    )
+
+
 def test_r2_a_text_for_which_there_is_no_memory_is_not_said_to_be_broken(build_plugin: BuildPlugin) -> None:
     source = "from arroyo_udf_plugin import udf\n@udf\ndef size(text: str) -> int:\n    return len(text)\n"
     plugin = build_plugin(source, name="little_memory")

@@ -13,6 +13,7 @@ from arroyo_udf_plugin.connectors.disk import Disk
 from arroyo_udf_plugin.connectors.folder import LocalFolder
 from arroyo_udf_plugin.connectors.interface import Json
 from arroyo_udf_plugin.engine import store
+from arroyo_udf_plugin.operator.operator import Operator
 from arroyo_udf_plugin.testing import Broken, Simulation
 
 pytestmark = pytest.mark.once
@@ -68,6 +69,13 @@ def test_rows_that_are_inserted_before_their_epoch_is_committed(monkeypatch: pyt
     monkeypatch.setattr(table.TableSink, "seal", sealed)
     with pytest.raises(Broken):
         simulated("sqlite", folder).stop_everywhere(["kill"])
+
+
+def test_rows_in_flight_that_are_forgotten(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Their files have been read, and nobody calls them."""
+    monkeypatch.setattr(Operator, "restore", lambda *args, **named: None)
+    with pytest.raises(Broken, match="missing"):
+        simulated("calls", folder).stop_everywhere(["kill"])
 
 
 def test_a_disk_that_is_not_simulated_has_all_operations() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from scenarios import SCENARIOS, of_kind
+from windowed import PHASES
 
 from arroyo_udf_plugin.testing import Report, Simulation
 from arroyo_udf_plugin.testing.world import LOSSES, Loss
@@ -43,7 +44,7 @@ def simulation(kind: str, folder: Path, report: Report, width: int = 1) -> Simul
 
 
 @pytest.mark.parametrize(
-    "kind", ["one file", *kinds("parts of csv", "parts of parquet", "sqlite", "objects", "watched", "windows and more")]
+    "kind", ["one file", *kinds("parts of parquet", "sqlite", "objects", "watched", "calls", "windows and more")]
 )
 def test_crashes_at_every_step(kind: str, folder: Path, report: Report) -> None:
     simulation(kind, folder, report).stop_everywhere(LOST)
@@ -52,6 +53,12 @@ def test_crashes_at_every_step(kind: str, folder: Path, report: Report) -> None:
 @pytest.mark.parametrize("kind", [kind for kind in kinds("parts of csv", "join") if kind not in ONE_SLICE])
 def test_crashes_of_two_slices(kind: str, folder: Path, report: Report) -> None:
     simulation(kind, folder, report, width=2).stop_everywhere(LOST)
+
+
+@pytest.mark.parametrize("kind", ["late rows", "late rows of a join"])
+def test_late_rows_are_late_in_any_slice(kind: str, folder: Path, report: Report) -> None:
+    """An engine of two slices is stopped after each phase of the input, and in the last one loses power, too."""
+    simulation(kind, folder, report, width=2).lose_at_end(len(PHASES) - 1, "torn")
 
 
 @pytest.mark.parametrize("kind", kinds("parts of csv", "sqlite", "objects"))

@@ -259,6 +259,7 @@ pub struct BatchContext {
     pub size: u64,
     pub deadline_ns: u64,
     pub trace_parent: *const c_char,
+    pub idempotency_keys: *const u8,
 }
 
 pub const WARNING: u32 = 1;

@@ -4,6 +4,7 @@
 //! Assumes that the library was compiled with that header of the same toolkit version: the layout is not checked.
 
 use arroyo_udf_plugin::abi;
+use arroyo_udf_plugin::batch_context::Key;
 use arroyo_udf_plugin::failure::Failure;
 use arroyo_udf_plugin::signature::Signature;
 use std::ffi::{c_char, c_void};
@@ -20,6 +21,7 @@ pub struct Call {
     pub reserved: u32,
     pub lineage: [u8; 16],
     pub trace_parent: *const c_char,
+    pub idempotency_key: Key,
 }
 
 /// `arroyo_udf_c_argument`: one argument of a call.

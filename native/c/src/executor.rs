@@ -11,6 +11,7 @@ use crate::declared::{Argument, Async, Call, Function};
 use crate::started::{self, Started};
 use arroyo_udf_plugin::abi;
 use arroyo_udf_plugin::arrow::{Column, Layout, BAD_OFFSETS};
+use arroyo_udf_plugin::call_info::key_of;
 use arroyo_udf_plugin::failure::Failure;
 use arroyo_udf_plugin::forks;
 use arroyo_udf_plugin::limits::{init_took_too_long, INIT_TIME};
@@ -80,6 +81,7 @@ fn serve(body: &Async, started: Arc<Started>, runtime: Seat, opened: &SyncSender
     // SAFETY: the author's init, called once with a place for the Context.
     let init = body.settings.init.map_or(Ok(()), |init| result(unsafe { init(&mut context) }));
     let is_open = init.is_ok();
+    forks::end_stray(|| init.as_ref().err().map(|text| &**text));
     let is_awaited = opened.send(init).is_ok();
     if !is_open {
         return;
@@ -96,7 +98,9 @@ fn serve(body: &Async, started: Arc<Started>, runtime: Seat, opened: &SyncSender
     let is_used = runtime.is_given_up() || !started.calls().is_empty();
     let close = body.settings.close.filter(|_| !is_used);
     // SAFETY: the author's close, called once, after all calls.
-    runtime.closed(close.map_or(Ok(()), |close| result(unsafe { close(context) })));
+    let closed = close.map_or(Ok(()), |close| result(unsafe { close(context) }));
+    forks::end_stray(|| closed.as_ref().err().map(|text| &**text));
+    runtime.closed(closed);
 }
 
 /// NULL is success, else the text of a failure.
@@ -172,11 +176,12 @@ impl Open<'_> {
                         .context()
                         .and_then(|context| context.trace_parent.as_ref())
                         .map_or(null(), |it| it.as_ptr()),
+                    idempotency_key: key_of(self.runtime.lineage(), attempt.id, &attempt.batch, attempt.row),
                 };
                 // SAFETY: the author's function, with an argument for each that it has declared; the batch that texts and
                 // the trace parent point into is kept until the call is completed.
                 unsafe { (self.body.call)(&call, self.arguments.as_ptr()) };
-                forks::end_stray();
+                forks::end_stray(|| None);
             }
             Ok(false) => {
                 self.runtime.end(attempt.token, Outcome::Value(Value::Null));

@@ -6,6 +6,7 @@
 
 use crate::call_info::{self, CurrentCall};
 use crate::calls::{call_row, Called, Converted};
+use crate::forked::came_back;
 use crate::function::PythonFunction;
 use crate::interpreter::Interpreter;
 use crate::modules::BLOCKING;
@@ -121,7 +122,9 @@ impl Work for BlockingCalls {
         // SAFETY: the GIL is held inside.
         self.enter(|function| unsafe {
             let Some(class) = &function.context else { return Ok(()) };
-            match object::call(BLOCKING, c"open", &[class.ptr()]) {
+            let opened = object::call(BLOCKING, c"open", &[class.ptr()]);
+            came_back(null_mut());
+            match opened {
                 Some(context) => {
                     self.kept().context = Some(context);
                     Ok(())
@@ -156,7 +159,9 @@ impl Work for BlockingCalls {
         // SAFETY: the GIL is held inside.
         let closed = self.interpreter.enter(|| unsafe {
             let kept = std::mem::take(&mut *self.kept());
-            match kept.context.as_ref().map(|context| object::call(BLOCKING, c"close", &[context.ptr()])) {
+            let closed = kept.context.as_ref().map(|context| object::call(BLOCKING, c"close", &[context.ptr()]));
+            came_back(null_mut());
+            match closed {
                 Some(None) => Err(raised_text()),
                 Some(Some(_)) | None => Ok(()),
             }

@@ -168,6 +168,20 @@ unsafe extern "C" fn know_thread(module: *mut PyObject, _: *mut PyObject) -> *mu
     }
 }
 
+/// as_host(function, arguments: tuple, keywords: dict): calls what starts a program, which gets the host's mask of signals.
+unsafe extern "C" fn as_host(_module: *mut PyObject, arguments: *mut PyObject) -> *mut PyObject {
+    let (mut function, mut positional, mut keywords) = (null_mut(), null_mut(), null_mut());
+    // SAFETY: called by Python with the GIL; the format names the types of the variables, which are borrowed.
+    unsafe {
+        let format = c"OO!O!:as_host".as_ptr();
+        let (tuple, dict) = (&raw mut PyTuple_Type, &raw mut PyDict_Type);
+        if PyArg_ParseTuple(arguments, format, &mut function, tuple, &mut positional, dict, &mut keywords) == 0 {
+            return null_mut();
+        }
+        threads::as_host(|| PyObject_Call(function, positional, keywords))
+    }
+}
+
 /// forget_thread(): the thread ends.
 unsafe extern "C" fn forget_thread(module: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
     // SAFETY: called by Python with the GIL and the module.
@@ -272,7 +286,7 @@ const fn fast(name: &'static CStr, function: PyCFunctionFast) -> PyMethodDef {
     }
 }
 
-static mut METHODS: [PyMethodDef; 44] = [
+static mut METHODS: [PyMethodDef; 45] = [
     method(c"described", described::described, METH_O),
     method(c"register", registry::register, METH_VARARGS),
     method(c"open_arroyo", imported::open_arroyo, METH_O),
@@ -287,6 +301,7 @@ static mut METHODS: [PyMethodDef; 44] = [
     method(c"watch", asyncio::watch, METH_NOARGS),
     method(c"know_thread", know_thread, METH_NOARGS),
     method(c"forget_thread", forget_thread, METH_NOARGS),
+    method(c"as_host", as_host, METH_VARARGS),
     method(c"frame", frame, METH_O),
     method(c"answer", asyncio::answer, METH_NOARGS),
     method(c"stop_all", stop_all, METH_NOARGS),

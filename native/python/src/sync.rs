@@ -14,6 +14,7 @@ use arroyo_udf_plugin::abi::{self, ArrowArray};
 use arroyo_udf_plugin::arrow::{self, Batch};
 use arroyo_udf_plugin::exports::Ran;
 use arroyo_udf_plugin::failure::Failure;
+use arroyo_udf_plugin::forks;
 use arroyo_udf_plugin::results;
 use arroyo_udf_plugin::signature::Signature;
 use arroyo_udf_plugin::value::Value;
@@ -46,6 +47,7 @@ pub fn check_timeout(signature: &Signature) -> Result<(), Failure> {
 /// # Safety
 /// The GIL is held; the batch was made for this function.
 pub unsafe fn run(function: &PythonFunction, batch: &Arc<Batch>) -> Result<Ran, Failure> {
+    let _call = forks::Call::begin();
     // SAFETY: passed on.
     let answered = unsafe {
         let _hidden = Hidden::new(&function.state);
@@ -103,7 +105,8 @@ unsafe fn run_into_column(
     converted: &Converted,
     stop: impl Fn() -> bool,
 ) -> Result<(ArrowArray, RowErrors), String> {
-    let mut column = ColumnWriter::new(&function.returns, rows.len());
+    let count = rows.len();
+    let mut column = ColumnWriter::new(&function.returns, count);
     let mut errors = Vec::new();
     // SAFETY: None always exists.
     let none = unsafe { Py_None() };
@@ -146,7 +149,7 @@ unsafe fn run_into_column(
         column.push_error(&text);
         errors.push((row, text));
     }
-    Ok((column.finish().export(), errors))
+    Ok((column.finish(count).export(), errors))
 }
 
 /// Collects the returned objects in a list, which pyarrow converts at the end. The error is a text for every row.

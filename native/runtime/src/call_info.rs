@@ -4,7 +4,8 @@
 //! Async and blocking functions ask with [`call_info`]. The executor sets a thread-local variable ([`CallInfo::within`])
 //! while a call runs on the thread, and not while it waits.
 
-use crate::batch_context::BatchContext;
+use crate::arrow::Batch;
+use crate::batch_context::{BatchContext, Key};
 use crate::runtime::{Attempt, Runtime};
 use crate::timer;
 use std::cell::Cell;
@@ -19,7 +20,8 @@ pub struct CallInfo {
     row_id: u64,
     attempt: u16,
     deadline: u64,
-    lineage: [u8; 16],
+    key: Key,
+    /// If it has a trace parent.
     context: Option<Arc<BatchContext>>,
 }
 
@@ -54,24 +56,25 @@ pub fn call_info() -> CallInfo {
 
 impl CallInfo {
     pub fn new(runtime: &Runtime, attempt: &Attempt) -> CallInfo {
-        CallInfo::of(runtime, attempt.id, attempt.attempt, attempt.deadline, attempt.batch.context())
+        let key = key_of(runtime.lineage(), attempt.id, &attempt.batch, attempt.row);
+        CallInfo::of(attempt.id, attempt.attempt, attempt.deadline, key, attempt.batch.traced())
     }
 
     /// As [`CallInfo::new`], from the parts of an attempt that an executor has kept.
-    pub fn of(runtime: &Runtime, row_id: u64, attempt: u16, deadline: u64, context: Option<&Arc<BatchContext>>) -> CallInfo {
-        CallInfo { row_id, attempt, deadline, lineage: runtime.lineage(), context: context.cloned() }
+    pub fn of(row_id: u64, attempt: u16, deadline: u64, key: Key, context: Option<&Arc<BatchContext>>) -> CallInfo {
+        CallInfo { row_id, attempt, deadline, key, context: context.cloned() }
     }
 
     /// One for each row of an attempt.
     pub fn of_rows<'a>(runtime: &Runtime, attempt: &'a Attempt) -> impl Iterator<Item = CallInfo> + 'a {
         let first = CallInfo::new(runtime, attempt);
-        let (deadline, lineage) = (first.deadline, first.lineage);
+        let (deadline, lineage) = (first.deadline, runtime.lineage());
         let others = attempt.others.iter().map(move |other| CallInfo {
             row_id: other.id,
             attempt: other.attempt,
             deadline,
-            lineage,
-            context: other.batch.context().cloned(),
+            key: key_of(lineage, other.id, &other.batch, other.row),
+            context: other.batch.traced().cloned(),
         });
         std::iter::once(first).chain(others)
     }
@@ -97,13 +100,10 @@ impl CallInfo {
         timer::on_system_clock(self.deadline)
     }
 
-    /// The same for all calls for a row, also after a restore, and different for each row: the lineage that the engine gave
-    /// at the start, and the row's id, most significant byte first.
-    pub fn idempotency_key(&self) -> [u8; 24] {
-        let mut key = [0; 24];
-        key[..16].copy_from_slice(&self.lineage);
-        key[16..].copy_from_slice(&self.row_id.to_be_bytes());
-        key
+    /// The same for all calls for a row, also after a restart, and different for each row: what the engine gave with the row,
+    /// or the lineage that it gave at the start, and the row's id, most significant byte first.
+    pub fn idempotency_key(&self) -> Key {
+        self.key
     }
 
     /// The engine's trace context of the row, as W3C defines it (`traceparent`). None: the engine gave none.
@@ -127,4 +127,14 @@ impl CallInfo {
         let _former = Former(CURRENT.replace(self));
         body()
     }
+}
+
+/// The idempotency key of a row's calls (R10). row: its place in the batch.
+pub fn key_of(lineage: [u8; 16], id: u64, batch: &Batch, row: usize) -> Key {
+    batch.context().and_then(|context| context.key(row)).unwrap_or_else(|| {
+        let mut key = [0; 24];
+        key[..16].copy_from_slice(&lineage);
+        key[16..].copy_from_slice(&id.to_be_bytes());
+        key
+    })
 }

@@ -97,8 +97,8 @@ unsafe extern "C" fn run<P: Plugin>(
         let signature = P::signature(function)?;
         retired = Some(signature.retired);
         of_kind(signature, abi::SYNC, "run", "start an async function")?;
-        // SAFETY: the host passes a context of the size that it states, or null.
-        unsafe { BatchContext::read(context) }.map_err(|text| Failure::argument(format!("{}: {text}", signature.name)))?;
+        // SAFETY: the host passes a context of the size that it states, or null. No sync function asks for keys.
+        unsafe { BatchContext::read(context, 0) }.map_err(|text| Failure::argument(format!("{}: {text}", signature.name)))?;
         if results.is_null() || schema.is_null() {
             return Err(Failure::null("run", "results or schema"));
         }

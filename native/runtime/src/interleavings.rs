@@ -12,6 +12,7 @@ use crate::machine::{Outcome, Stop, Stuck, Token};
 use crate::runtime::remote::Wishes;
 use crate::runtime::{samples, After, Ahead, Drained, Executor, Orders, Put, Runtime, Seat, Turn};
 use crate::sync::{AtomicBool, Condvar, Mutex, Ordering};
+use crate::timer::Ticking;
 use crate::value::Value;
 use loom::thread::{self, JoinHandle};
 use std::ffi::c_void;
@@ -194,6 +195,49 @@ fn r1_an_outcome_that_is_left_while_a_host_drains_comes_out_once() {
         runtime.stop_soon(Stop::Drain);
         assert_eq!(early + drain_to_the_end(&runtime), 2);
         executor.join().unwrap();
+    });
+}
+
+/// A host drains at any moment while an executor that takes rows ahead does its `work`, which ends three of four rows: the last
+/// computes, so the turn goes on. The timer tells the host of the three.
+fn tells_of_all_but_one(work: fn(&mut Ahead)) {
+    every_order(3, move || {
+        let runtime = samples::runtime_of(Layout::Fixed(8), 4, 4);
+        let seat = Seat::take(&runtime);
+        seat.serve(Box::new(BellExecutor(Bell::new())));
+        let mut ahead = Ahead::new(seat);
+        (0..4).for_each(|id| assert!(send(&runtime, id)));
+        let executor = thread::spawn(move || {
+            ahead.begin_turn(&mut Orders::default());
+            work(&mut ahead);
+            ahead
+        });
+        let mut drained = drain(&runtime).unwrap();
+        let _in_a_call = executor.join().unwrap();
+        runtime.tick(u64::MAX);
+        while drained < 3 {
+            runtime.wait(abi::RESULTS, FOREVER);
+            drained += drain(&runtime).unwrap();
+        }
+    });
+}
+
+#[test]
+fn r14_a_host_that_drains_between_rows_taken_together_is_told_of_the_next() {
+    tells_of_all_but_one(|ahead| {
+        let mut attempt = ahead.next_attempt();
+        for _ in 0..3 {
+            attempt = attempt.and_then(|begun| ahead.end_and_next(begun.token, Outcome::Value(Value::Fixed(1))));
+        }
+        assert!(attempt.is_some());
+    });
+}
+
+#[test]
+fn r14_a_host_is_told_although_all_rows_run_and_one_computes() {
+    tells_of_all_but_one(|ahead| {
+        let begun: Vec<_> = std::iter::from_fn(|| ahead.next_attempt()).collect();
+        begun[..3].iter().for_each(|begun| ahead.end(begun.token, Outcome::Value(Value::Fixed(1))));
     });
 }
 

@@ -165,6 +165,7 @@ impl Pool {
     /// The first thread.
     fn open(self: &Arc<Pool>) {
         let opened = catch_own(|| self.work.open()).unwrap_or_else(|text| Err(Failure::internal(text)));
+        forks::end_stray(|| opened.as_ref().err().map(|failure| &*failure.text));
         let is_open = opened.is_ok();
         let mut state = self.lock();
         let too_late = state.over;
@@ -232,7 +233,11 @@ impl Pool {
         // SAFETY: it takes nothing and always succeeds.
         self.running().insert(attempt.token, unsafe { libc::pthread_self() });
         let ran = catch_own(|| self.work.run(attempt, info));
-        forks::end_stray();
+        forks::end_stray(|| match &ran {
+            Ok(Outcome::Error(text)) => Some(text),
+            Ok(_) => None,
+            Err(text) => Some(text),
+        });
         let outcome = ran.unwrap_or_else(|text| {
             self.poison(&text);
             Outcome::Error(text.into())
@@ -273,6 +278,8 @@ impl Pool {
     }
 
     fn close(&self) -> Result<(), String> {
-        catch_own(|| self.work.close()).unwrap_or_else(Err)
+        let closed = catch_own(|| self.work.close()).unwrap_or_else(Err);
+        forks::end_stray(|| closed.as_ref().err().map(|text| &**text));
+        closed
     }
 }

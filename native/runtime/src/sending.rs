@@ -24,12 +24,17 @@ pub unsafe fn send(
         let signature = runtime.signature();
         retired = Some(signature.retired);
         let refused = |text: String| Failure::argument(format!("{}: {text}", signature.name));
-        // SAFETY: the host passes a context of the size that it states, or null.
-        let context = unsafe { BatchContext::read(context) }.map_err(refused)?;
         // SAFETY: as above.
         let mut batch = unsafe { Batch::take(arguments, &signature.arguments) }.map_err(refused)?;
-        batch.set_context(context);
         batch.set_retired(signature.retired);
+        // SAFETY: the host passes a context of the size that it states, with a key for each row, or null.
+        match unsafe { BatchContext::read(context, batch.rows()) } {
+            Ok(context) => batch.set_context(context),
+            Err(text) => {
+                *arguments = batch.into_array();
+                return Err(refused(text));
+            }
+        }
         match runtime.put(first_id, batch) {
             Ok(Put::Done) => Ok((abi::OK, None)),
             Ok(Put::Deliver) => Ok((abi::OK, Some(Arc::clone(runtime)))),

@@ -142,6 +142,12 @@ impl Alarm {
         }
     }
 
+    /// When the call is requested for.
+    #[cfg(all(test, not(loom)))]
+    pub fn at(&self) -> Option<u64> {
+        self.at
+    }
+
     /// Takes the request back, if there is one. To be called in the tick, which may come for another request than the
     /// present one: the two met.
     pub fn withdraw(&mut self) {

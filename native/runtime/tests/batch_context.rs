@@ -15,7 +15,8 @@ const HOUR: u64 = 3_600_000_000_000;
 
 fn context(deadline_ns: u64, trace_parent: Option<&CStr>) -> abi::BatchContext {
     let trace_parent = trace_parent.map_or(std::ptr::null(), CStr::as_ptr);
-    abi::BatchContext { size: size_of::<abi::BatchContext>() as u64, deadline_ns, trace_parent }
+    let size = size_of::<abi::BatchContext>() as u64;
+    abi::BatchContext { size, deadline_ns, trace_parent, idempotency_keys: std::ptr::null() }
 }
 
 /// Waits in between, so that its thread has run another row's call.
@@ -43,6 +44,51 @@ fn a_call_sees_the_trace_parent_of_its_batch() {
         let expected = |row: usize| traces[row / 50].map_or(NULL, |trace| Row::Value(text(trace.to_str().expect("ASCII"))));
         let rows: Vec<Row> = started.drain(150).into_iter().map(|(_, row)| row).collect();
         assert_eq!(rows, (0..150).map(expected).collect::<Vec<_>>(), "{name}");
+    }
+}
+
+fn hexadecimal(key: &[u8]) -> String {
+    key.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The key of the second attempt, after a first one that failed.
+#[udf(max_attempts = 2, retry_on = "error", backoff = "1ms")]
+async fn key(_x: i64) -> Result<String, String> {
+    tokio::task::yield_now().await;
+    let info = call_info();
+    if info.attempt() == 1 {
+        return Err("again".into());
+    }
+    Ok(hexadecimal(&info.idempotency_key()))
+}
+
+#[udf(blocking)]
+fn key_blocking(_x: i64) -> String {
+    hexadecimal(&call_info().idempotency_key())
+}
+
+/// R10
+#[test]
+fn a_call_has_the_key_that_came_with_its_row_and_else_lineage_and_id() {
+    for name in ["key", "key_blocking"] {
+        let lineage = [3; 16];
+        let started = Started::new(name, abi::Options { timeout_ns: u64::MAX, lineage, ..options() });
+        let keys: Vec<u8> = (0..50 * 24).map(|byte| (byte / 24 * 7 + byte % 24) as u8).collect();
+        let mut with_keys = context(0, None);
+        let copy = keys.clone(); // it ends before the calls do
+        with_keys.idempotency_keys = copy.as_ptr();
+        assert_eq!(started.send_with(name, 0, &[numbers(0..50)], &with_keys), abi::OK);
+        // A host of the first version: what lies behind its struct is not read.
+        with_keys.size = abi::BATCH_CONTEXT_SIZE_1;
+        assert_eq!(started.send_with(name, 50, &[numbers(50..60)], &with_keys), abi::OK);
+        drop(copy);
+        let expected = (0..60).map(|row: usize| match keys.get(row * 24..row * 24 + 24) {
+            Some(key) => hexadecimal(key),
+            None => format!("{}{row:016x}", "03".repeat(16)),
+        });
+        let expected: Vec<Row> = expected.map(|key| Row::Value(text(&key))).collect();
+        let rows: Vec<Row> = started.drain(60).into_iter().map(|(_, row)| row).collect();
+        assert_eq!(rows, expected, "{name}");
     }
 }
 

@@ -26,8 +26,9 @@ class CallInfo:
     attempt: 1 for the row's first call, 2 for the next one after an error or a timeout.
     deadline: when the call or its row times out, in seconds of `time.monotonic()` (the event loop's `time()` is the
         same clock); None: never.
-    idempotency_key: 24 bytes, the same for all calls for the row, even after a restore, and different for every other
-        row: the 16 bytes of the lineage given at `start`, then the row's id, most significant byte first.
+    idempotency_key: 24 bytes, the same for all calls for the row, even after a restart, and different for every other
+        row: what the engine gave with it, such as where it comes from; if it gave none, the 16 bytes of the lineage
+        given at `start`, then the row's id, most significant byte first.
     trace_parent: the engine's trace context of the row, as W3C defines it (`traceparent`); None: it gave none.
     """
 

@@ -1,6 +1,7 @@
-"""arroyo-udf run PIPELINE.toml or QUERY.sql, check and schema: pipelines.
+"""arroyo-udf run PIPELINE.toml or QUERY.sql, replay, check and schema: pipelines.
 
-`run` has two forms, one for plugins (run.py) and this one; the ending of its first argument tells them apart.
+`run` and `replay` have two forms, one for plugins (run.py, replay.py) and this one; the ending of their first argument
+tells them apart.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from ..pipeline.description import Pipeline
     from ..pipeline.document import Document
     from ..pipeline.plan import Planned
+    from ..pipeline.replayed import Counts
     from ..planner.script import Script
 
 _ENDINGS = (".toml", ".json", ".sql")
@@ -38,11 +40,45 @@ _UDFS = click.option(
     "--udf", "udfs", multiple=True, metavar="FILE", help="Of a query: a plugin or source whose functions it calls."
 )
 _PARALLELISM = click.option("--parallelism", type=click.IntRange(1, 1024), help="How many slices run side by side.")
+_STOP_TIMEOUT = click.option(
+    "--stop-timeout",
+    type=click.FloatRange(min=0),
+    default=10.0,
+    show_default=True,
+    help="Seconds for the rows in flight and the last checkpoint after Ctrl-C or SIGTERM.",
+)
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")
 
 
 def is_pipeline(argument: str) -> bool:
     """Whether the first argument of `run` is a pipeline, not a plugin."""
     return argument.endswith(_ENDINGS)
+
+
+def either(pipelines: click.Command) -> type[click.Command]:
+    """The class of a command that is `pipelines` if its first argument is a pipeline."""
+
+    class Either(click.Command):
+        def make_context(
+            self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+        ) -> click.Context:
+            if is_pipeline(self._first_argument(args)):
+                return pipelines.make_context(info_name, args, parent, **extra)
+            return super().make_context(info_name, args, parent, **extra)
+
+        def _first_argument(self, args: Sequence[str]) -> str:
+            """The first word that is neither an option nor an option's value; "" if there is none."""
+            options = {name: option for option in (*self.params, *pipelines.params) for name in option.opts}
+            words = iter(args)
+            for word in words:
+                option = options.get(word)
+                if isinstance(option, click.Option) and not option.is_flag:
+                    next(words, "")
+                elif not word.startswith("-") or word == "-":
+                    return word
+            return ""
+
+    return Either
 
 
 @click.command("run")
@@ -52,16 +88,10 @@ def is_pipeline(argument: str) -> bool:
 @click.option("--fresh", is_flag=True, help="Begin: there must be no checkpoint.")
 @_PARALLELISM
 @_UDFS
-@click.option(
-    "--stop-timeout",
-    type=click.FloatRange(min=0),
-    default=10.0,
-    show_default=True,
-    help="Seconds for the rows in flight and the last checkpoint after Ctrl-C or SIGTERM.",
-)
+@_STOP_TIMEOUT
 @click.option("--allow-changed-plugin", is_flag=True, help="Resume although a plugin is another one now.")
 @click.option("--explain", is_flag=True, help="Only show the chain with its columns.")
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")
+@_JSON
 def run(
     file: str,
     checkpoints: str | None,
@@ -88,7 +118,8 @@ def run(
 
     document = _read(file, udfs)
     pipeline = _chosen(document.pipeline, checkpoints, parallelism)
-    with _planned(document, pipeline) as planned:
+    again = _again("run", file, udfs, checkpoints) if pipeline.has_checkpoints else None
+    with _to_be_repeated(again), _planned(document, pipeline) as planned:
         if explain or document.explain:
             click.echo(explained(planned))
             return
@@ -107,10 +138,66 @@ def run(
                         progress_every=shows.every,
                     )
 
-            summary = _drained(start, stop, _go_on(file, udfs, checkpoints)) if pipeline.has_checkpoints else start()
+            summary = start() if again is None else _drained(start, stop, again)
     _report(summary, as_json, err=any(sink.type == "stdout" for sink in pipeline.sinks))
     if summary.ended == "resumable":
-        click.echo(f"stopped; go on with: {_go_on(file, udfs, checkpoints)}", err=True)
+        click.echo(f"stopped; go on with: {again} --resume", err=True)
+
+
+@click.command("replay")
+@_FILE
+@_CHECKPOINTS
+@click.option(
+    "--row",
+    "rows",
+    multiple=True,
+    metavar="FILE:NUMBER",
+    help="Only this row, or FILE:FIRST-LAST, as failed_file and failed_row have them; several, one after another.",
+)
+@click.option("--again", is_flag=True, help="Also rows, of --row, that were replayed before.")
+@_PARALLELISM
+@_UDFS
+@_STOP_TIMEOUT
+@_JSON
+def replay(
+    file: str,
+    checkpoints: str | None,
+    rows: tuple[str, ...],
+    again: bool,
+    parallelism: int | None,
+    udfs: tuple[str, ...],
+    stop_timeout: float,
+    as_json: bool,
+) -> None:
+    """Run the dead letters of a pipeline again, and add what comes of them to its sinks.
+
+    It goes on from the pipeline's checkpoints, which say what was replayed: a row comes once. Rows that fail again are
+    new dead letters, for the next replay. Plugins may have changed. A run of the same pipeline must have ended.
+    """
+    from ..engine.embedded import replay_planned
+    from ..engine.stopping import StopRequest
+    from ..pipeline.replayed import Choice
+
+    choice = Choice.of(rows, again)
+    document = _read(file, udfs)
+    pipeline = _chosen(document.pipeline, checkpoints, parallelism)
+    repeated = _again("replay", file, udfs, checkpoints, *(word for row in rows for word in ("--row", row)))
+    with _to_be_repeated(repeated), _planned(document, pipeline) as planned:
+        stop = StopRequest(stop_timeout)
+        found: list[Counts] = []
+        functions = [call.function.where for call in planned.calls]
+        with named(functions), contextlib.redirect_stdout(sys.stderr), view(planned.name) as shows, document.located():
+
+            def start() -> Summary:
+                with _files_told():
+                    summary, counts = replay_planned(
+                        planned, choice, stop=stop, progress=shows.show, progress_every=shows.every
+                    )
+                found.append(counts)
+                return summary
+
+            summary = _drained(start, stop, repeated)
+    _report(summary, as_json, err=False, replayed=found[-1])
 
 
 @click.command("check", short_help="Check a pipeline without running it.")
@@ -198,9 +285,6 @@ def _drained(start: Callable[[], Summary], stop: StopRequest, go_on: str) -> Sum
             summary = start()
             if summary.ended != "cut off":
                 return summary
-        except Stopped:
-            click.echo(f"go on from the latest checkpoint with: {go_on}", err=True)
-            raise
         except Exception as error:
             if not came:
                 raise
@@ -214,17 +298,40 @@ def text_of(error: Exception) -> str:
     return "\n".join([str(error), *getattr(error, "__notes__", ())])
 
 
-def _go_on(file: str, udfs: tuple[str, ...], checkpoints: str | None) -> str:
+def _again(command: str, file: str, udfs: tuple[str, ...], checkpoints: str | None, *options: str) -> str:
+    """The command that goes on, or begins if nothing has begun."""
     place = [] if checkpoints is None else ["--checkpoints", checkpoints]
     functions = [word for udf in udfs for word in ("--udf", udf)]
-    return shlex.join(["arroyo-udf", "run", file, *functions, *place, "--resume"])
+    return shlex.join(["arroyo-udf", command, file, *functions, *place, *options])
 
 
-def _report(summary: Summary, as_json: bool, err: bool) -> None:
-    """err: to standard error, because rows have gone to standard output."""
+@contextlib.contextmanager
+def _to_be_repeated(command: str | None) -> Iterator[None]:
+    """A signal that ends the block at once says how to go on. command: None: nothing can go on."""
+    try:
+        yield
+    except Stopped:
+        if command is not None:
+            click.echo(f"go on with: {command}", err=True)
+        raise
+
+
+def _left_out(counts: Counts) -> Iterator[str]:
+    if counts.replayed_before:
+        yield f"{counted(counts.replayed_before, 'row')} had been replayed before: --row and --again replay them again"
+    if counts.unread:
+        yield f"{counted(counts.unread, 'dead letter')} of rows that could not be read: these have lost values"
+    if counts.of_windows:
+        yield f"{counted(counts.of_windows, 'dead letter')} of windows: their results come from many rows"
+
+
+def _report(summary: Summary, as_json: bool, err: bool, replayed: Counts | None = None) -> None:
+    """err: to standard error, because rows have gone to standard output. replayed: of a replay."""
     progress = summary.progress
     if as_json:
         told = dataclasses.asdict(summary)
+        if replayed is not None:
+            told["replay"] = dataclasses.asdict(replayed)
         (told["progress"]["checkpoint"] or {}).pop("took", None)  # its parts are for the engine around pipelines
         click.echo(json.dumps(told.pop("progress") | told), err=err)
         return
@@ -243,6 +350,8 @@ def _report(summary: Summary, as_json: bool, err: bool) -> None:
         f"{progress.seconds:.2f} s, {summary.rows_per_s:,.0f} rows/s",
         err=err,
     )
+    for line in _left_out(replayed) if replayed is not None else ():
+        click.echo(line, err=err)
     for line in failed(progress.failures):
         click.echo(line, err=err)
     for operator in progress.operators:

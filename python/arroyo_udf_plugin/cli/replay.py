@@ -15,11 +15,13 @@ from ..pipeline.calls import Written
 from .calls import call_written, calls_of, split
 from .crashes import named
 from .isolation import where_options
+from .pipelines import either
+from .pipelines import replay as replay_pipeline
 from .run import CALL, FILE, JSON, OPTION, POLICIES, VALIDATE, Bar, chosen, load, report
 from .telling import counted
 
 
-@click.command("replay", short_help="Run dead letters again.")
+@click.command("replay", cls=either(replay_pipeline), short_help="Run dead letters again.")
 @click.argument("failed", metavar="FAILED", type=FILE)
 @click.option("--into", "output", required=True, type=FILE, metavar="OUT", help="The output of their run.")
 @click.option(
@@ -45,6 +47,8 @@ def command(
     as_json: bool,
 ) -> None:
     """Run the dead letters FAILED again, and add the rows that succeed to OUT, in their places.
+
+    Or those of a pipeline: `arroyo-udf replay PIPELINE.toml`; --help after the file shows the options that it has.
 
     Plugin, functions, columns, options, policies and isolation are those of the run, unless given here. Rows that fail
     again are FAILED's next version, with the file and row number that they had first.

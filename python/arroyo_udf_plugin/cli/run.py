@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from .calls import call_written, calls_of, columns_written, only_function, split
 from .crashes import named
 from .files import input_options, output_options
 from .isolation import where_options
-from .pipelines import is_pipeline
+from .pipelines import either
 from .pipelines import run as run_pipeline
 from .telling import counted, duration, failed, values
 
@@ -52,30 +52,7 @@ VALIDATE = click.option(
 JSON = click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")
 
 
-class _Run(click.Command):
-    """Both forms of the command; the first argument tells which it is."""
-
-    def make_context(
-        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
-    ) -> click.Context:
-        if is_pipeline(self._first_argument(args)):
-            return run_pipeline.make_context(info_name, args, parent, **extra)
-        return super().make_context(info_name, args, parent, **extra)
-
-    def _first_argument(self, args: Sequence[str]) -> str:
-        """The first word that is neither an option nor an option's value; "" if there is none."""
-        options = {name: option for option in (*self.params, *run_pipeline.params) for name in option.opts}
-        words = iter(args)
-        for word in words:
-            option = options.get(word)
-            if isinstance(option, click.Option) and not option.is_flag:
-                next(words, "")
-            elif not word.startswith("-") or word == "-":
-                return word
-        return ""
-
-
-@click.command("run", cls=_Run, short_help="Call functions over files, or run a pipeline.")
+@click.command("run", cls=either(run_pipeline), short_help="Call functions over files, or run a pipeline.")
 @click.argument("plugin", metavar="PLUGIN[:FUNCTION]")
 @input_options
 @output_options

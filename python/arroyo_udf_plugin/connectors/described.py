@@ -8,12 +8,16 @@ passes until then.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 import pydantic
 
 from ..author.options import bytes_of, seconds_of
+from ..errors import InvalidArgument
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 VARIABLE = re.compile(r"\$(\$?)\{([^}]*)\}")
 """`${NAME}`, with NAME as second group. `$${NAME}` is the text `${NAME}` itself, and has a first group."""
@@ -41,6 +45,12 @@ class Output(Described):
 
     after: str | None = None
     """The operator whose rows it gets, or "source"; default: the last one."""
+
+    def shown(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """The rows that it has shown so far, with all columns of the schema. Raises InvalidArgument."""
+        raise InvalidArgument(
+            f"rows of a sink of the type {getattr(self, 'type', '')} cannot be read: use parts or table"
+        )
 
 
 def _or_variable(value: Any, check: pydantic.ValidatorFunctionWrapHandler) -> Any:

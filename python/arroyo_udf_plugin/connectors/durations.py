@@ -9,7 +9,9 @@ import re
 
 import pyarrow as pa
 
-_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+"""By the units of Arrow's types."""
+
 _NUMBER = r"[+-]?[0-9]+"
 _ISO = re.compile(
     rf"(?P<sign>[+-]?)P(?=.)(?:(?P<weeks>{_NUMBER})W)?(?:(?P<days>{_NUMBER})D)?"
@@ -27,7 +29,7 @@ _SECONDS = {"weeks": 604_800, "days": 86_400, "hours": 3600, "minutes": 60, "sec
 
 def written(durations: pa.Array) -> list[str | None]:
     """Each duration as a text."""
-    per_second = _PER_SECOND[durations.type.unit]
+    per_second = PER_SECOND[durations.type.unit]
     counts = durations.cast(pa.int64()).to_pylist()
     return [None if count is None else _written(count, per_second) for count in counts]
 
@@ -60,5 +62,5 @@ def count_of(text: str, unit: str) -> int | None:
     nanoseconds += -fraction if (parts["seconds"] or "").startswith("-") else fraction
     if parts.get("sign") == "-":
         nanoseconds = -nanoseconds
-    count, rest = divmod(nanoseconds, 10**9 // _PER_SECOND[unit])
+    count, rest = divmod(nanoseconds, 10**9 // PER_SECOND[unit])
     return None if rest else count

@@ -48,7 +48,7 @@ class FilesSource:
         self._paths, self._reading, self.watch = paths, reading, watch
         if watch is not None and reading.limit is not None:
             raise InvalidArgument("watch looks for files for ever, and limit ends the source: leave out one of them")
-        self.files = FileSource(paths, reading)
+        self.files = FileSource(paths, reading, may_lack=watch is not None)
         self._known = _named(self.files.found)
         self._looked, self._interrupt = False, Interrupt()
         self.begun: dict[str, Version] = {}  # what was begun, by partition

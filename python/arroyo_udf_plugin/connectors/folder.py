@@ -18,7 +18,6 @@ import contextlib
 import errno
 import os
 import secrets
-import tempfile
 import urllib.parse
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -29,6 +28,7 @@ from .. import failpoints
 from ..errors import InvalidArgument
 from . import object_store
 from .disk import Disk, current
+from .scratch import scratch
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
@@ -82,7 +82,7 @@ def open_folder(place: str) -> Folder:
     path = local_path(place)
     if path is not None:
         return LocalFolder(path)
-    return ObjectFolder(place, open_patient(place))
+    return ObjectFolder(place, object_store.open_patient(place))
 
 
 class LocalFolder:
@@ -166,13 +166,16 @@ class ObjectFolder:
     def __init__(self, url: str, store: ObjectStore) -> None:
         self.place, self.disk = url.rstrip("/"), Disk()
         self._store, self._obstore = store, current().objects()
-        self._aside = os.path.join(tempfile.gettempdir(), f"arroyo-udf-{secrets.token_hex(8)}-")
+        self._prefix = secrets.token_hex(8)
 
     def check(self) -> None:
         """Only a write could tell."""
 
     def path(self, name: str) -> str:
-        return self._aside + name
+        try:
+            return str(scratch() / f"{self._prefix}-{name}")
+        except OSError as error:
+            raise InvalidArgument(f"cannot write files for {self.place} into TMPDIR: {error.strerror}") from error
 
     def keep(self, name: str) -> None:
         with open(self.path(name), "rb") as file:
@@ -224,12 +227,6 @@ class ObjectFolder:
 
     def _do(self, call: Callable[[], _Result]) -> _Result:
         return object_store.patiently(call, self.place)
-
-
-def open_patient(url: str) -> ObjectStore:
-    """A store for `patiently`, which does all waiting."""
-    options = {} if url.startswith("memory://") else {"retry_config": {"max_retries": 0}}
-    return object_store.open_object_store(url, **options)
 
 
 def _gone(place: str, hidden: str, name: str) -> InvalidArgument:

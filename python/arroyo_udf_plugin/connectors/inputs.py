@@ -64,11 +64,18 @@ class Input:
         return Version(status.st_size, str(status.st_mtime_ns))
 
 
-def found(inputs: Sequence[str | os.PathLike[str]], chosen: str | None, again: Interrupt | None = None) -> list[Input]:
+def found(
+    inputs: Sequence[str | os.PathLike[str]],
+    chosen: str | None,
+    again: Interrupt | None = None,
+    may_lack: bool = False,
+) -> list[Input]:
     """The files that `inputs` name. Raises InvalidArgument for none, and for files of several formats.
 
     again: they have been found before, and what is gone meanwhile is no error. It ends the wait for a store.
+    may_lack: what is not there yet is none, either.
     """
+    may_lack = may_lack or again is not None
     files: list[Input] = []
     for given in inputs:
         try:
@@ -76,9 +83,9 @@ def found(inputs: Sequence[str | os.PathLike[str]], chosen: str | None, again: I
                 name = os.fsencode(file.name).decode(errors="backslashreplace")
                 files.append(dataclasses.replace(file, name=name))
         except NoFile:
-            if again is None:
+            if not may_lack:
                 raise
-    if not files and again is None:
+    if not files and not may_lack:
         raise InvalidArgument("no input is given")
     if [file.name for file in files].count("-") > 1:
         raise InvalidArgument("standard input can be read only once")

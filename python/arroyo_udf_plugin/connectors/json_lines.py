@@ -46,8 +46,9 @@ class JsonReader:
         cells: bool = False,
         json_columns: Sequence[str] = (),
         timestamps: str | None = None,
+        ignores: bool = False,
     ) -> None:
-        self._types, self._timestamps = types, timestamps
+        self._types, self._timestamps, self._ignores = types, timestamps, ignores
         for column, type_ in types.items():
             try:
                 check(type_)
@@ -85,7 +86,8 @@ class JsonReader:
 
         start: the first line to read.
         """
-        known = set(self.schema.names) if len(columns) == len(self.schema) else None
+        ignores = self._ignores or len(columns) < len(self.schema)
+        known = None if ignores else set(self.schema.names)
         schema = pa.schema([self.schema.field(index) for index in columns])
         for first, lines in self._runs(most_rows, start):
             refused: dict[int, str] = {}

@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 
 from ..errors import InvalidArgument
 from ..plugin.casting import Cast
+from .durations import PER_SECOND
 from .text_values import ZONED, can_be_text, parse_texts, shortened
 
 _is = pa.types
@@ -251,15 +252,12 @@ def _instants(texts: pa.Array, type_: pa.DataType) -> Cast:
     refused = {at: f"{shortened(texts[at].as_py())!r} is no whole number of milliseconds" for at in done.refused}
     counts: list[int | None] = []
     for at, value in enumerate(done.array.to_pylist()):
-        count = None if value is None else value * _PER_SECOND[type_.unit] // 1000
+        count = None if value is None else value * PER_SECOND[type_.unit] // 1000
         if count is not None and not -(2**63) <= count < 2**63:
             refused[at] = f"{value} milliseconds are outside of {type_}"
             count = None
         counts.append(count)
     return Cast(pa.array(counts, pa.int64()).view(type_), refused)
-
-
-_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def _flat(rows: list[list[Any]]) -> tuple[list[Any], list[int]]:

@@ -159,18 +159,28 @@ class OpenLookup:
             return self._database.matches(transaction, asked.table, typed, asked.keys, wanted)
 
         found = self._database.run(work, PATIENCE)
-        columns = []
-        for field, column in zip(asked.schema, found.columns, strict=False):
-            try:
-                columns.append(values(column, field.type))
-            except ValueError as error:
-                raise WrongValue(f"{asked.name}: {field.name!r} is no {field.type}: {error}") from None
         places = values(found.column(found.num_columns - 1), pa.int64())
-        rows = pa.RecordBatch.from_arrays(columns, schema=asked.schema)
+        rows = self._typed(found)
         if len(places) > 1 and not pc.all(pc.less_equal(places[:-1], places[1:])).as_py():
             order = pc.array_sort_indices(places)
             rows, places = rows.take(order), places.take(order)
         return rows, places
+
+    def all_rows(self) -> pa.RecordBatch:
+        """Of the whole table. Raises as `rows` does."""
+        columns = ", ".join(self._asked.columns)
+        statement = f"SELECT {columns} FROM {self._asked.table} AS t"
+        return self._typed(self._database.run(lambda transaction: transaction.table(statement), PATIENCE))
+
+    def _typed(self, found: pa.Table) -> pa.RecordBatch:
+        """The table's columns, which come first."""
+        columns = []
+        for field, column in zip(self._asked.schema, found.columns, strict=False):
+            try:
+                columns.append(values(column, field.type))
+            except ValueError as error:
+                raise WrongValue(f"{self._asked.name}: {field.name!r} is no {field.type}: {error}") from None
+        return pa.RecordBatch.from_arrays(columns, schema=self._asked.schema)
 
     def close(self) -> None:
         self._database.close()

@@ -99,12 +99,12 @@ def objects(url: str, patience: float, interrupt: Interrupt | None = None) -> It
     patience: seconds for a store that does not answer. interrupt: ends that wait.
     """
     folder, pattern = _folder_and_pattern(url)
-    store = _opened(folder)
+    store = open_patient(folder)
     if not pattern:
         folder, _, name = url.rpartition("/")
         if name and not folder.endswith("/"):
             with contextlib.suppress(FileNotFoundError):
-                yield look(Object(_opened(folder), url, name, 0, ""), patience, interrupt)
+                yield look(Object(open_patient(folder), url, name, 0, ""), patience, interrupt)
                 return
         folder, pattern = url.rstrip("/"), _ANY
     metas = patiently(lambda: _listed(store, "/" in pattern), url, patience, interrupt)
@@ -222,7 +222,7 @@ def changed(name: str) -> InvalidArgument:
 # ---- What a URL names ------------------------------------------------------------------------------------------------
 
 
-def _opened(folder: str) -> ObjectStore:
+def open_patient(folder: str) -> ObjectStore:
     """A store for `patiently`, which does all waiting."""
     retries = {"retry_config": {"max_retries": 0}} if not folder.startswith("memory://") else {}
     return open_object_store(folder, **retries)

@@ -54,6 +54,12 @@ class Reading:
     timestamps: str | None = None
     refuses: bool = False
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it says all columns with their types, so that no file needs to."""
+        is_text = self.format in ("csv", "tsv", "jsonl") and not self.unstructured
+        return is_text and bool(self.columns) and set(self.columns or ()) <= self.types.keys()
+
 
 @dataclasses.dataclass(frozen=True)
 class Writing:

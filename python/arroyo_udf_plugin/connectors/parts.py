@@ -15,7 +15,7 @@ import dataclasses
 import itertools
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal
 
 import pyarrow as pa
@@ -25,11 +25,16 @@ from ..errors import InvalidArgument
 from .described import Seconds
 from .folder import Folder, open_folder
 from .interface import Json, Sealed, Stage, later_epochs
-from .options import Writing
+from .options import Reading, Writing
 from .sink import FileSink, check_writing
+from .source import FileSource
 from .written import Format, Written
 
 _TEXT_COMPRESSIONS = {None: "", "none": "", "gzip": ".gz", "zstd": ".zst"}
+_READ_AS_WRITTEN = (
+    *("format", "null_values", "delimiter", "quote", "header", "decimal_mark"),
+    *("unstructured", "json_columns", "timestamps"),
+)
 _PART = re.compile(r"part-(?:(\d{9,})-)?\d{3,}-\d{3,}\.\w+(?:\.\w+)?")
 _STAGED = re.compile(r"\.staged-(\d{9,})-.*")
 
@@ -71,6 +76,24 @@ class Parts(Written):
         limits = Limits(self.part_rows, self.part_bytes, self.part_seconds)
         folder = open_folder(self.path)
         return PartsSink(name, folder, schema, self._writing(), self._ending(), slice, stage is not None, limits)
+
+    def shown(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        names = list(self.columns or schema.names)
+        if self._is_text() and not self.header:
+            names = [f"f{place}" for place in range(len(names))]
+        in_files = dict(zip(self.columns or schema.names, names, strict=True))
+        types = {in_files.get(field.name, field.name): field.type for field in schema} if self._is_text() else {}
+        reading = Reading(types=types, **{name: getattr(self._writing(), name) for name in _READ_AS_WRITTEN})
+        folder = open_folder(self.path)
+        for name in filter(_PART.fullmatch, folder.names()):
+            with FileSource([f"{self.path.rstrip('/')}/{name}"], reading) as source:
+                places = [source.index(in_files.get(column, column)) for column in schema.names]
+                for rows in source:
+                    if rows.refused:
+                        at, why = next(iter(rows.refused.items()))
+                        raise InvalidArgument(f"{rows.file}, row {rows.first + at}: {why}")
+                    columns = [rows.batch.column(place) for place in places]
+                    yield pa.RecordBatch.from_arrays(columns, names=schema.names).cast(schema)
 
     def _is_text(self) -> bool:
         return self.format in ("csv", "tsv", "jsonl", "text")

@@ -17,13 +17,13 @@ import stat
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from .._native import keep_at_exit, remove_at_exit
 from ..errors import InvalidArgument
 from . import object_store
 from .disk import Disk, current, proc
-from .folder import local_path, open_patient
+from .folder import local_path
 from .formats import Kind, has_ending, kind_of
 
 _numbers = itertools.count(1)
@@ -42,18 +42,37 @@ def place_of(path: str, inputs: Sequence[Path | str], force: bool, disk: Disk | 
     return Place(local, [each for each in inputs if isinstance(each, Path)], force, disk or current())
 
 
-class ObjectPlace:
+class _Written:
+    """What is written to one file object."""
+
+    _file: IO[bytes]
+    closed = False  # as long as a stream above may write
+
+    def write(self, data: Any) -> None:
+        """After `give_up` it does nothing, because pyarrow's writers end their files when they are destroyed."""
+        if not self._file.closed:
+            self._file.write(data)
+
+    @property
+    def n_bytes(self) -> int:
+        """Written so far; of a file."""
+        return self._file.tell()
+
+    def close(self) -> None:
+        """Called by a stream above when it ends; the file is closed when it appears."""
+
+
+class ObjectPlace(_Written):
     """An object that is written, and a file object for pyarrow."""
 
     is_live = False
-    closed = False
 
     def __init__(self, url: str, disk: Disk) -> None:
         self._url, self._obstore = url, disk.objects()
         folder, _, self._name = url.rpartition("/")
         if not self._name:
             raise InvalidArgument(f"{url} is a folder; name an object in it")
-        self._store = open_patient(folder)
+        self._store = object_store.open_patient(folder)
         self._ask(self._answers)
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 (`appear` and `give_up` close it)
 
@@ -65,21 +84,8 @@ class ObjectPlace:
             if not object_store.is_denied(error):
                 raise
 
-    def write(self, data: Any) -> None:
-        """After `give_up` it does nothing, because pyarrow's writers end their files when they are destroyed."""
-        if not self._file.closed:
-            self._file.write(data)
-
-    @property
-    def n_bytes(self) -> int:
-        """Written so far."""
-        return self._file.tell()
-
     def flush(self) -> None:
         """Nothing is out before it appears."""
-
-    def close(self) -> None:
-        """Called by a stream above when it ends; the file is closed when it appears."""
 
     def appear(self, durable: bool) -> None:
         """Puts the complete object into the store."""
@@ -101,7 +107,7 @@ class ObjectPlace:
             raise InvalidArgument(f"cannot write {self._url}: there is no such bucket") from None
 
 
-class Place:
+class Place(_Written):
     """An open output, and a file object for pyarrow. is_live: bytes are out when flushed, and cannot be taken back.
 
     path: as `place_of` has it. A symbolic link stays, and the file behind it is replaced.
@@ -133,24 +139,9 @@ class Place:
         self._partial = self._aside
         return fd
 
-    closed = False  # as long as a stream above may write
-
-    def write(self, data: Any) -> None:
-        """After `give_up` it does nothing, because pyarrow's writers end their files when they are destroyed."""
-        if not self._file.closed:
-            self._file.write(data)
-
-    @property
-    def n_bytes(self) -> int:
-        """Written so far; of a file."""
-        return self._file.tell()
-
     def flush(self) -> None:
         if not self._file.closed:
             self._file.flush()
-
-    def close(self) -> None:
-        """Called by a stream above when it ends; the file is closed when it appears."""
 
     def appear(self, durable: bool) -> None:
         """Gives the complete file its name. durable: neither is lost with the power then."""

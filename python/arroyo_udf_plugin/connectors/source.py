@@ -86,6 +86,7 @@ class OpenFile:
 class FileSource:
     """Inputs, opened and checked: they exist, have one format, and the same columns.
 
+    may_lack: if `reading` says all of their columns, there may be no files yet, and they may have further columns.
     inputs: files, folders, patterns (`data/*.csv`), URLs of object stores, or "-", standard input. Several are read in
         the order given; those of a folder or pattern by name.
     schema: of all batches. Cells of a text file have the type `cells.CellType`, unless `reading.types` names another.
@@ -95,9 +96,12 @@ class FileSource:
     Raises InvalidArgument, also while iterating. A stream's rows can be read once.
     """
 
-    def __init__(self, inputs: Sequence[str | os.PathLike[str]], reading: Reading | None = None) -> None:
+    def __init__(
+        self, inputs: Sequence[str | os.PathLike[str]], reading: Reading | None = None, may_lack: bool = False
+    ) -> None:
         self._reading = reading or Reading()
-        self.found = found(inputs, self._reading.format)
+        self._is_declared = may_lack and self._reading.is_whole
+        self.found = found(inputs, self._reading.format, may_lack=self._is_declared)
         self.files: list[Path] = [file.path for file in self.found if file.path is not None]
         self.names = tuple(file.name for file in self.found)
         self.given: list[Path | str] = [*self.files, *(file.name for file in self.found if file.object is not None)]
@@ -106,6 +110,13 @@ class FileSource:
         try:
             named = {name: type_named(type_) for name, type_ in self._reading.types.items()}
             self._types = self._types_of_schema() | named
+            if self._is_declared:
+                self.schema = pa.schema([(name, self._types[name]) for name in self._reading.columns or ()])
+                self.inferred, self.rows = {}, None
+                for file in filter(lambda one: one.regular, self.found):
+                    with contextlib.closing(self.open(file)) as opened_:
+                        self._places_in(file, opened_.reader.schema)
+                return
             first = OpenFile(self.found[0], self._reader)
             try:
                 self._whole = self.schema = first.reader.schema
@@ -215,7 +226,8 @@ class FileSource:
         if file.kind.format == "text" or (file.kind.format == "jsonl" and reading.unstructured):
             return TextReader(read, name, no_text if file.kind.format == "text" else no_json)
         if file.kind.format == "jsonl":
-            how = self._whole, reading.cells, reading.json_columns, reading.timestamps
+            schema = self.schema if self._is_declared else self._whole
+            how = schema, reading.cells, reading.json_columns, reading.timestamps, reading.columns is not None
             return JsonReader(Lines(read, name).read if may_be_array(name) else read, name, self._types, *how)
         dialect = dialect_of(file.kind.format, reading)
         return DelimitedReader(read, name, dialect, reading.header, reading.refuses, reading.comment)
@@ -237,6 +249,8 @@ class FileSource:
 
     def _places_in(self, file: Input, schema: pa.Schema) -> list[int]:
         """Where the source's columns are in a file."""
+        if self._is_declared:
+            return [index_of(schema, name, f"{file.name}: ") for name in self.schema.names]
         assert self._whole is not None
         first = self.found[0].name
         if schema.names == self._whole.names:

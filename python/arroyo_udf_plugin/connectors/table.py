@@ -12,12 +12,13 @@ Assumes: nobody changes the table's columns meanwhile, nor a row of `arroyo_udf_
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import itertools
 import re
 import urllib.parse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -26,6 +27,7 @@ from ..errors import InvalidArgument
 from .database import PATIENCE, Transaction, open_database
 from .described import Output, Several
 from .interface import Json, Sealed, Stage, later_epochs
+from .lookup_table import lookup_table
 from .schemas import index_of
 from .table_target import EPOCHS, Target
 
@@ -62,6 +64,17 @@ class Table(Output):
 
     def sink(self, schema: pa.Schema, slice: int, stage: Stage | None, pipeline: str, name: str) -> TableSink:
         return TableSink(self._opened(schema, name), slice, stage, pipeline, name)
+
+    def shown(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        types = dict(zip(schema.names, schema.types, strict=True))
+        name = "the table"
+        with contextlib.closing(open_database(self.uri, name)) as database:
+            if database.find(self.table) is None:
+                return
+        asked = lookup_table(self.uri, self.table, {}, {each: each for each in types}, types, name)
+        with contextlib.closing(asked.open()) as opened:
+            rows = opened.all_rows()
+        yield pa.RecordBatch.from_arrays(rows.columns, schema=schema)
 
     def _opened(self, schema: pa.Schema, name: str) -> Target:
         name = f"{name} ({self.table})"

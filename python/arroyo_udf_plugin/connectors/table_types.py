@@ -4,7 +4,7 @@
 |--------------------------------|-----------------------------------|-----------------------------------|
 | bool                           | INTEGER, 0 or 1                   | boolean                           |
 | int8 ... int64, uint8 ... uint32 | INTEGER                         | smallint, integer, bigint         |
-| uint64                         | refused                           | numeric(20, 0)                    |
+| uint64                         | INTEGER; above 2^63 - 1 refused   | numeric(20, 0)                    |
 | float32, float64               | REAL; NaN is refused              | real, double precision            |
 | string, large_string           | TEXT                              | text; the character NUL is refused |
 | binary                         | BLOB                              | bytea                             |
@@ -30,9 +30,9 @@ import pyarrow.compute as pc
 
 from .cells import decoded
 from .delimited import texts
+from .durations import PER_SECOND
 
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}  # of integers by their bits
-_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _DAY = 86_400
 
 
@@ -80,8 +80,6 @@ class SqliteTypes:
     def _held(self, type_: pa.DataType) -> tuple[pa.DataType, tuple[str, ...]]:
         """What is sent, and the affinities that do not change it."""
         is_ = pa.types
-        if is_.is_uint64(type_):
-            raise ValueError("SQLite's integers end at 2^63 - 1: make it int64, or text")
         if is_.is_integer(type_) or is_.is_boolean(type_) or is_.is_duration(type_):
             return pa.int64(), ("INTEGER", "NUMERIC", "BLOB")
         if is_.is_float32(type_) or is_.is_float64(type_):
@@ -100,6 +98,8 @@ class SqliteTypes:
         type_ = values.type
         if pa.types.is_floating(type_) and _any(pc.is_nan(values)):
             return "NaN would become NULL in SQLite; return None instead"
+        if pa.types.is_uint64(type_) and _any(pc.greater(values, pa.scalar(2**63 - 1, pa.uint64()))):
+            return "SQLite's integers end at 2^63 - 1: make it text"
         if pa.types.is_date32(type_) or pa.types.is_timestamp(type_):
             return _outside(values, -719_528 * _DAY, 2_932_897 * _DAY, "years 0 to 9999 can be written as text")
         return None
@@ -210,7 +210,7 @@ def _outside(values: pa.Array, begin: int, end: int, why: str) -> str | None:
     """`why`, if dates or times are outside of these seconds."""
     is_date = pa.types.is_date32(values.type)
     numbers = values.view(pa.int32() if is_date else pa.int64())
-    per_second = 1 if is_date else _PER_SECOND[values.type.unit]
+    per_second = 1 if is_date else PER_SECOND[values.type.unit]
     found = pc.min_max(numbers).as_py()
     if found["min"] is None:
         return None

@@ -72,13 +72,15 @@ class Rows:
 
 @dataclasses.dataclass
 class _Sealed:
-    """An epoch behind step 1. before: the one before. stored: what its sinks have made durable, by slice and name."""
+    """An epoch behind step 1. before: the one before. stored: what its sinks have made durable, by slice and name.
+    committed: with these rows; None: it is not."""
 
     before: Manifest
     epoch: Manifest
     snapshots: Sequence[Snapshot]
     steps: Steps
     stored: list[dict[str, Json]]
+    committed: Manifest | None = None
 
 
 class Epochs:
@@ -90,15 +92,23 @@ class Epochs:
         epochs.apply(slices)                                what the last engine had committed
         epochs.take(slices)                                 again and again
 
-    resume: whether there must be epochs; None: it goes on from them if there are some.
+    resume: whether there must be epochs; None: it goes on from them if there are some. replays: the first source are
+    the pipeline's dead letters, with positions of their own.
     latest: the last epoch that was committed; None before the fence of the first engine. took: of the last one that
     this engine has taken.
     Raises InvalidArgument for a place that does not fit.
     """
 
     def __init__(
-        self, store: Store, identity: Identity, *, resume: bool | None = None, allow_changed_plugin: bool = False
+        self,
+        store: Store,
+        identity: Identity,
+        *,
+        resume: bool | None = None,
+        allow_changed_plugin: bool = False,
+        replays: bool = False,
     ) -> None:
+        self._replays = replays
         self._store, self._identity, self._allow = store, identity, allow_changed_plugin
         self._engine = secrets.token_hex(16)
         self._has_staged = False
@@ -261,10 +271,10 @@ class Epochs:
     def take(self, slices: Sequence[Sealable]) -> Manifest | None:
         """Takes all five steps. None: nothing has changed since the last epoch, and nothing was written.
 
-        If step 2 or 3 fails, `is_unfinished`: the next call makes up for it first, with the rows of that moment.
+        If step 2, 3 or 4 fails, `is_unfinished`: the next call makes up for it first, with the rows of that moment.
         Raises Fenced.
         """
-        made_up = None if self._unfinished is None else self._commit(self._unfinished, slices)
+        made_up = None if self._unfinished is None else self._finish(self._unfinished, slices)
         before, steps = self.latest, Steps()
         assert before is not None
         number = before.epoch + 1
@@ -277,17 +287,44 @@ class Epochs:
         epoch = self._epoch(number, snapshots)
         if _is_unchanged(before, epoch, snapshots):
             return made_up
-        return self._commit(_Sealed(before, epoch, snapshots, steps, [{} for _ in snapshots]), slices)
+        return self._finish(_Sealed(before, epoch, snapshots, steps, [{} for _ in snapshots]), slices)
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether an epoch was sealed that is not committed."""
+        """Whether an epoch was sealed that is not applied."""
         return self._unfinished is not None
 
-    def _commit(self, sealed: _Sealed, slices: Sequence[Sealable]) -> Manifest:
-        """Steps 2 to 5. Steps 2 and 3 may be repeated."""
-        before, epoch, snapshots, steps = sealed.before, sealed.epoch, sealed.snapshots, sealed.steps
+    def _finish(self, sealed: _Sealed, slices: Sequence[Sealable]) -> Manifest:
+        """Steps 2 to 5. Steps 2 to 4 may be repeated."""
+        before, snapshots, steps = sealed.before, sealed.snapshots, sealed.steps
         self._unfinished = sealed
+        if sealed.committed is None:
+            self.latest = sealed.committed = self._commit(sealed)
+            failpoints.reached("committed")
+        elif self._numbers()[-1] > sealed.committed.epoch:
+            raise self._fenced(sealed.committed.epoch)
+        epoch = sealed.committed
+
+        # 4 applied
+        self.apply(slices, [each.spans for each in snapshots])
+        self._unfinished = None
+        steps.did("Committing")
+
+        # 5 cleaned
+        if not before.fence:
+            self._remove(_name(before.epoch))
+        if any(before.rows.slices):
+            self._remove(_applied(before.rows.epoch))
+        for name in sorted(before.state_names - epoch.state_names):
+            self._remove(name)
+        failpoints.reached("cleaned")
+        sizes = [[0 if file is None else file.size for file in state.operators] for state in epoch.slices]
+        self.took = steps.took(epoch.epoch, list(zip((each.spans for each in snapshots), sizes, strict=True)))
+        return epoch
+
+    def _commit(self, sealed: _Sealed) -> Manifest:
+        """Steps 2 and 3. Returns the epoch with its rows."""
+        before, epoch, snapshots, steps = sealed.before, sealed.epoch, sealed.snapshots, sealed.steps
 
         # 2 staged
         self._has_staged = True
@@ -312,24 +349,7 @@ class Epochs:
         except AlreadyThere as error:
             if self._store.get(name) != written:  # else it has failed behind that
                 raise self._fenced(before.epoch) from error
-        self.latest, self._unfinished = epoch, None
         steps.did("WritingMetadata")
-        failpoints.reached("committed")
-
-        # 4 applied
-        self.apply(slices, [each.spans for each in snapshots])
-        steps.did("Committing")
-
-        # 5 cleaned
-        if not before.fence:
-            self._remove(_name(before.epoch))
-        if any(before.rows.slices):
-            self._remove(_applied(before.rows.epoch))
-        for name in sorted(before.state_names - epoch.state_names):
-            self._remove(name)
-        failpoints.reached("cleaned")
-        sizes = [[0 if file is None else file.size for file in state.operators] for state in epoch.slices]
-        self.took = steps.took(epoch.epoch, list(zip((each.spans for each in snapshots), sizes, strict=True)))
         return epoch
 
     def apply(self, slices: Sequence[Sealable], spans: Sequence[SliceSpans] = ()) -> None:
@@ -366,17 +386,21 @@ class Epochs:
             update={
                 "epoch": number,
                 "fence": False,
-                "positions": positions,
+                "replayed" if self._replays else "positions": positions,
                 "others": tuple(others_positions),
                 "slices": tuple(slices),
                 "rows": StoredRows(epoch=number, slices=()),
             }
         )
 
+    def positions_of(self, source: int) -> dict[str, dict[str, Any]]:
+        """From which a source goes on."""
+        assert self.latest is not None
+        return self.latest.replayed if self._replays else self.latest.positions_of(source)
+
     def _positions(self, source: int, read: Sequence[Mapping[str, Json]]) -> dict[str, dict[str, Any]]:
         """Of a source: before, and what slices have read since."""
-        assert self.latest is not None
-        positions = dict(self.latest.positions_of(source))
+        positions = dict(self.positions_of(source))
         for own in read:
             positions |= {name: dict(position) for name, position in own.items()}
         return positions
@@ -427,8 +451,12 @@ def _is_unchanged(before: Manifest, epoch: Manifest, snapshots: Sequence[Snapsho
         ]
 
     no_rows = not any(each.sealed for each in snapshots)
-    same_positions = (before.positions, before.others) == (epoch.positions, epoch.others)
+    same_positions = _positions_in(before) == _positions_in(epoch)
     return no_rows and same_positions and content(before) == content(epoch)
+
+
+def _positions_in(epoch: Manifest) -> tuple[Any, ...]:
+    return epoch.positions, epoch.others, epoch.replayed
 
 
 def _side_by_side(jobs: Sequence[Callable[[], None]]) -> None:

@@ -8,12 +8,14 @@ Guarantees: errors have no values of variables.
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator
 
 from ..errors import ArroyoUdfError
 from ..pipeline.description import Checkpoints, Pipeline
 from ..pipeline.plan import Planned, plan
 from ..pipeline.problems import InvalidPipeline, Problem, in_keys
+from ..pipeline.replayed import Choice, Counts, replaying
 from .progress import Progress, Summary
 from .runner import Interval, run
 from .stopping import StopRequest
@@ -58,8 +60,9 @@ def run_planned(
     progress: Callable[[Progress], None] = lambda progress: None,
     progress_every: float | None = None,
     only_moves: bool = False,
+    replays: bool = False,
 ) -> Summary:
-    """As `run_pipeline`; leaves source and plugins open. only_moves: see `runner.run`."""
+    """As `run_pipeline`; leaves source and plugins open. only_moves, replays: see `runner.run`."""
     told = planned.resolved.checkpoints if planned.resolved.has_checkpoints else None
     with _for_pipelines(planned):
         return run(
@@ -68,11 +71,46 @@ def run_planned(
             interval=Interval() if told is None else _interval(told),
             resume=resume,
             allow_changed_plugin=allow_changed_plugin,
+            replays=replays,
             stop=stop,
             progress=progress,
             progress_every=progress_every,
             only_moves=only_moves,
         )
+
+
+def replay_planned(
+    planned: Planned,
+    choice: Choice,
+    *,
+    stop: StopRequest | None = None,
+    progress: Callable[[Progress], None] = lambda progress: None,
+    progress_every: float | None = None,
+) -> tuple[Summary, Counts]:
+    """Runs the dead letters of a pipeline again that wait, from its checkpoints on and into its sinks. Plugins may be
+    others by now: mended ones are what a replay is for. When all is done, it ends as a run that was stopped.
+
+    Raises InvalidArgument for a pipeline whose letters cannot be replayed, and what `run_pipeline` raises.
+    """
+    stop = stop or StopRequest()
+
+    def ended() -> None:
+        if not stop.requests:  # it is nobody's stop, which has its time
+            stop.timeout = math.inf
+            stop.request()
+
+    with _for_pipelines(planned):
+        replayed, counts = replaying(planned, choice, ended)
+    summary = run_planned(
+        replayed,
+        resume=True,
+        allow_changed_plugin=True,
+        replays=True,
+        stop=stop,
+        progress=progress,
+        progress_every=progress_every,
+    )
+    return summary, counts
 
 
 def _store(told: Checkpoints) -> Store:

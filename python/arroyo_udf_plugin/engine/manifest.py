@@ -77,6 +77,7 @@ class Manifest(_Part):
     pipeline, fingerprint, plugins: see `Identity`.
     positions: of the first source's partitions that have been opened. slices: their states. rows: to be applied.
     others: the positions of further sources; a pipeline with one source has none, and its epochs do not mention them.
+    replayed: those of the dead letters, as a source of their own; {}: none were replayed.
     """
 
     epoch: int
@@ -90,6 +91,7 @@ class Manifest(_Part):
     slices: tuple[SliceState, ...]
     rows: StoredRows
     others: tuple[dict[str, dict[str, Any]], ...] = ()
+    replayed: dict[str, dict[str, Any]] = {}
 
     def positions_of(self, source: int) -> dict[str, dict[str, Any]]:
         """source: its number."""

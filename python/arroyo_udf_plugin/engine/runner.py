@@ -66,6 +66,7 @@ def run(
     interval: Interval = Interval(),
     resume: bool | None = None,
     allow_changed_plugin: bool = False,
+    replays: bool = False,
     stop: StopRequest | None = None,
     progress: Callable[[Progress], None] = lambda progress: None,
     progress_every: float | None = None,
@@ -74,7 +75,7 @@ def run(
     """Runs a pipeline to its end, or until it is stopped.
 
     checkpoints: where they are kept; None: without. resume: whether there must be some to go on from; None: it goes on
-    if there are some, and else begins.
+    if there are some, and else begins. replays: see `Epochs`.
     progress: called at the start, after each checkpoint, every so many seconds, and at the end. only_moves: not while
     nothing moves.
     Raises InvalidArgument for what does not fit, Fenced, RowError for a row whose policy is "fail", and what sources,
@@ -95,7 +96,9 @@ def run(
 
         plugins = {call.name: call.function.plugin_hash for call in planned.calls}
         identity = Identity.of(planned.name, planned.fingerprint, plugins)
-        epochs = Epochs(checkpoints, identity, resume=resume, allow_changed_plugin=allow_changed_plugin)
+        epochs = Epochs(
+            checkpoints, identity, resume=resume, allow_changed_plugin=allow_changed_plugin, replays=replays
+        )
     coordinator = _Coordinator(planned, epochs, interval, stop or StopRequest(), progress, progress_every, only_moves)
     try:
         coordinator.open(allow_changed_plugin)
@@ -201,7 +204,7 @@ class _Coordinator:
             sink.check(epochs.next, waiting.epoch, stored)
         if epochs.latest is not None:
             for number, input in enumerate(self._planned.inputs):
-                input.source.check(epochs.latest.positions_of(number))
+                input.source.check(epochs.positions_of(number))
 
     def _restore(self, epochs: Epochs, allow_changed_plugin: bool) -> None:
         if epochs.latest is None or not epochs.latest.slices:
@@ -213,9 +216,8 @@ class _Coordinator:
 
     def start(self) -> None:
         width = len(self._slices)
-        latest = None if self._epochs is None else self._epochs.latest
         shares = [
-            Shares(input.source, width, {} if latest is None else latest.positions_of(number))
+            Shares(input.source, width, {} if self._epochs is None else self._epochs.positions_of(number))
             for number, input in enumerate(self._planned.inputs)
         ]
         for each in self._slices:

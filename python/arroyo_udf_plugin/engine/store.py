@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ..connectors import disk, object_store
-from ..connectors.folder import local_path, open_patient
+from ..connectors.folder import local_path
 from ..connectors.unnamed import LARGE, Data, mapped
 from ..errors import ArroyoUdfError, InvalidArgument
 
@@ -72,7 +72,7 @@ def open_store(place: str, patience: float = object_store.PATIENCE) -> Store:
     patience: seconds for an object store that does not answer.
     """
     path = local_path(place)
-    return ObjectStore(place, open_patient(place), patience) if path is None else LocalStore(path)
+    return ObjectStore(place, object_store.open_patient(place), patience) if path is None else LocalStore(path)
 
 
 class LocalStore:

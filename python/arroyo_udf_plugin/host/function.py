@@ -343,7 +343,8 @@ class Function:
         """Starts the function: creates its Context and waits for the Context's init.
 
         options: as in `Options`; each overrides the author's choice.
-        lineage: 16 bytes that, with a row's id, form the idempotency key of its calls; None: random bytes.
+        lineage: 16 bytes that, with a row's id, form the idempotency key of its calls, if `send` gives none; None:
+            random bytes.
         Raises InvalidArgument for a bad option, UserCodeError if the module or init fails, PluginEnvironmentError if
         the plugin cannot run here, UnsupportedCall for a sync function.
         """

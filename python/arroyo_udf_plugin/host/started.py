@@ -39,12 +39,16 @@ from .waiters import Waiters
 _Kind = type[BaseException] | None
 
 _FOREVER_NS = 2**63 - 1
-_NO_CONTEXT = ffi.NULL, None
+KEY_BYTES = 24  # of an idempotency key
+_Context = tuple[Any, Any, int | None]
+"""The context of a batch for `send`, NULL if it says nothing; what must live as long; the bytes of its keys."""
+_NO_CONTEXT: _Context = (ffi.NULL, None, None)
 _MODES = {"drain": abi.DRAIN, "cancel": abi.CANCEL}
 _GONE_NS = 1_000_000_000
 RELEASES = "arroyo-udf-release"
 _MOST_REFUSALS = 100  # of one send, although there was room before each try and nothing else was sent
 
+Bytes = bytes | bytearray | memoryview
 Mode = Literal["drain", "cancel"]
 
 
@@ -106,6 +110,7 @@ class Started:
         timeout: float | None = None,
         deadline: float | None = None,
         trace_parent: str | None = None,
+        idempotency_keys: Bytes | None = None,
     ) -> None:
         """Sends rows with the ids first_id, first_id + 1, ...; waits for room.
 
@@ -115,15 +120,19 @@ class Started:
         deadline: seconds from the moment when the rows are accepted, for each row with all its attempts; the start's
             own deadline counts if it is earlier.
         trace_parent: a W3C traceparent, which the calls for these rows can read.
-        Raises InvalidArgument for wrong arrays, ids, deadlines and trace parents, InvalidState after stop or release.
+        idempotency_keys: 24 bytes for each row, one behind the other, which say where it comes from: the keys of its
+            calls. None: the start's lineage, and the row's id. Chunks are combined.
+        Raises InvalidArgument for wrong arrays, ids, deadlines, trace parents and keys, InvalidState after stop or
+        release.
         It also raises InvalidArgument for a value that does not fit the function's type. Nothing of this batch is
         accepted then, because the plugin answers every accepted row, and this one would never get there. `map` answers
         such rows as errors.
         """
         self._check_seconds("timeout", timeout)
         end = None if timeout is None else time.monotonic() + timeout
-        context = self._context(deadline, trace_parent)
-        for first, n_rows, batch in self._batches(first_id, arrays, whole=timeout is not None):
+        context = self._context(deadline, trace_parent, idempotency_keys)
+        whole = timeout is not None or idempotency_keys is not None
+        for first, n_rows, batch in self._batches(first_id, arrays, whole):
             refusals = 0, sends(self._ledger)
             while not self._sent(first, n_rows, batch, context):
                 refusals = self._refused(*refusals)
@@ -137,23 +146,30 @@ class Started:
         timeout: float | None = None,
         deadline: float | None = None,
         trace_parent: str | None = None,
+        idempotency_keys: Bytes | None = None,
     ) -> None:
         """As `send`, waiting in the event loop."""
         self._check_seconds("timeout", timeout)
-        context = self._context(deadline, trace_parent)
+        context = self._context(deadline, trace_parent, idempotency_keys)
+        whole = timeout is not None or idempotency_keys is not None
         try:
             async with asyncio.timeout(timeout):
-                for first, n_rows, batch in self._batches(first_id, arrays, whole=timeout is not None):
+                for first, n_rows, batch in self._batches(first_id, arrays, whole):
                     await self._send_exported(first, n_rows, batch, context)
         except TimeoutError:
             raise self._would_block(timeout) from None
 
     def send_nowait(
-        self, first_id: int, *arrays: Any, deadline: float | None = None, trace_parent: str | None = None
+        self,
+        first_id: int,
+        *arrays: Any,
+        deadline: float | None = None,
+        trace_parent: str | None = None,
+        idempotency_keys: Bytes | None = None,
     ) -> None:
         """As `send`, but without room it raises WouldBlock and sends nothing. Chunks are combined."""
         self._check_free()
-        context = self._context(deadline, trace_parent)
+        context = self._context(deadline, trace_parent, idempotency_keys)
         if self._full and not self._waiters.holds(abi.ROOM):
             raise self._would_block()  # saves the export of the batch
         for first, n_rows, batch in self._batches(first_id, arrays, whole=True):
@@ -164,9 +180,7 @@ class Started:
         after = "" if timeout is None else f" after {timeout:g} s"
         return WouldBlock(f"{self._where}: has no room{after}; drain, and wait for room", abi.WOULD_BLOCK)
 
-    async def _send_exported(
-        self, first: int, n_rows: int, batch: list[int], context: tuple[Any, Any] = _NO_CONTEXT
-    ) -> None:
+    async def _send_exported(self, first: int, n_rows: int, batch: list[int], context: _Context = _NO_CONTEXT) -> None:
         refusals = 0, sends(self._ledger)
         while not self._sent(first, n_rows, batch, context):
             refusals = self._refused(*refusals)
@@ -213,9 +227,8 @@ class Started:
                 if batch:
                     free_batch(batch[0])
 
-    def _context(self, deadline: float | None, trace_parent: str | None) -> tuple[Any, Any]:
-        """The context of a batch for `send`, NULL if it says nothing; and what must live as long."""
-        if deadline is None and trace_parent is None:
+    def _context(self, deadline: float | None, trace_parent: str | None, keys: Bytes | None) -> _Context:
+        if deadline is None and trace_parent is None and keys is None:
             return _NO_CONTEXT
         self._check_seconds("deadline", deadline)
         is_text = isinstance(trace_parent, str)
@@ -223,16 +236,24 @@ class Started:
             raise InvalidArgument(
                 f"{self._where}: trace_parent={trace_parent!r}; pass visible ASCII characters, or None"
             )
+        if keys is not None and not isinstance(keys, Bytes):
+            raise InvalidArgument(f"{self._where}: idempotency_keys={keys!r}; pass bytes, {KEY_BYTES} for each row")
         context = ffi.new("arroyo_udf_batch_context *", {"size": ffi.sizeof("arroyo_udf_batch_context")})
         if deadline is not None:
             context.deadline_ns = min(max(1, abi.nanoseconds(deadline)), abi.FOREVER_NS)  # 0 is no deadline
-        if trace_parent is None:
-            return context, None
-        text = ffi.new("char[]", trace_parent.encode())
-        context.trace_parent = text
-        return context, text
+        text = memory = size = None
+        if trace_parent is not None:
+            text = context.trace_parent = ffi.new("char[]", trace_parent.encode())
+        if keys is not None:
+            memory = context.idempotency_keys = ffi.from_buffer("uint8_t[]", keys)
+            size = len(memory)
+        return context, (text, memory), size
 
-    def _sent(self, first_id: int, n_rows: int, batch: list[int], context: tuple[Any, Any] = _NO_CONTEXT) -> bool:
+    def _sent(self, first_id: int, n_rows: int, batch: list[int], context: _Context = _NO_CONTEXT) -> bool:
+        if context[2] is not None and context[2] != KEY_BYTES * n_rows:
+            raise InvalidArgument(
+                f"{self._where}: idempotency_keys has {context[2]} bytes for {n_rows} rows; pass {KEY_BYTES} for each"
+            )
         outputs = take_outputs()
         begun = begin_send(self._ledger, first_id, n_rows)
         status = self._table.send(self._handle, first_id, array_pointer(batch[0]), context[0], outputs.error)

@@ -23,9 +23,11 @@ from ..connectors.schemas import index_of
 from ..connectors.source import Rows
 from ..errors import InvalidArgument
 from ..host.policy import LETTER
+from . import keys
 
-ORIGIN = pa.schema([("file", pa.string()), ("row", pa.uint64()), ("unread", pa.string())])
-"""Where a row comes from: its file, its number there, and why it could not be read (null: it could)."""
+ORIGIN = pa.schema([("file", pa.string()), ("row", pa.uint64()), ("unread", pa.string()), ("key", pa.binary())])
+"""Where a row comes from: its file, its number there, why it could not be read (null: it could), and its key
+(null: file and number are it; see keys.py)."""
 
 _OWN = "own."
 """In a longer origin, the prefix of the source's own columns."""
@@ -34,9 +36,12 @@ KEY = b"arroyo_udf.run"
 """In the metadata of a schema: the `Note` of a run. It is not handed on to outputs."""
 
 _UNREAD = "unread"
+_KEY = ORIGIN.get_field_index("key")
+_KEYED = ["file", "row", "key"]
 _CELL = b"arroyo_udf.cell"  # in the metadata of a dead letter's column
 _COUNT = pa.array(range(BATCH_ROWS), pa.uint64())
 _ALL_READ = pa.nulls(BATCH_ROWS, pa.string())
+_NO_KEYS = pa.nulls(BATCH_ROWS, pa.binary())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,6 +87,17 @@ class Block:
         if of is None or self.of is None:
             return Block(rows, self.origins, self.of if of is None else of)
         return Block(rows, self.origins, self.of.take(of))
+
+    def keys(self, mask: bytes = bytes(16)) -> memoryview:
+        """The idempotency keys of its rows, one behind the other. mask: what makes them those of an operator."""
+        asked = self.origins.select(_KEYED)
+        files, rows, own = (asked if self.of is None else asked.take(self.of)).columns
+        return keys.of_origins(files, rows, own, mask)
+
+    def with_keys(self, found: pa.Array) -> Block:
+        """The rows with other idempotency keys."""
+        origin = self.origin
+        return Block(self.rows, origin.set_column(_KEY, ORIGIN.field(_KEY), found))
 
     def unread(self) -> dict[int, str]:
         """The rows that could not be read, by position, and why."""
@@ -202,7 +218,8 @@ def _origin(rows: Rows) -> pa.RecordBatch:
     length = rows.batch.num_rows
     numbers = pc.add(_COUNT.slice(0, length), pa.scalar(rows.first, pa.uint64()))
     unread = _unread(rows.refused, length) if rows.refused else _ALL_READ.slice(0, length)
-    return pa.RecordBatch.from_arrays([_repeated(rows.file).slice(0, length), numbers, unread], schema=ORIGIN)
+    columns = [_repeated(rows.file).slice(0, length), numbers, unread, _NO_KEYS.slice(0, length)]
+    return pa.RecordBatch.from_arrays(columns, schema=ORIGIN)
 
 
 @functools.lru_cache(maxsize=8)  # slices read a few files at a time
@@ -224,7 +241,9 @@ def _first_origin(rows: Rows) -> pa.RecordBatch:
     for row, letter in enumerate(rows.batch.select(["failed_outcome", "failed_error"]).to_pylist()):
         if letter["failed_outcome"] == _UNREAD:
             refused[row] = letter["failed_error"] or "could not be read"
-    return pa.RecordBatch.from_arrays([*columns, _unread(refused, rows.batch.num_rows)], schema=ORIGIN)
+    # A row may have several dead letters: each is a row of its own.
+    own = keys.array(Block(rows.batch, _origin(rows)).keys())
+    return pa.RecordBatch.from_arrays([*columns, _unread(refused, rows.batch.num_rows), own], schema=ORIGIN)
 
 
 def _unread(refused: Mapping[int, str], length: int) -> pa.StringArray:

@@ -31,6 +31,7 @@ from ..windows.spans import bounded, later, unusable
 from ..windows.storage import Limits
 from .blocks import ORIGIN, Block, Given
 from .failures import Failures
+from .keys import OfResults, of_pairs
 from .operator import Operator
 from .pace import Pace
 from .queued import QueuedStage
@@ -38,16 +39,21 @@ from .stages import Dead, Item, RunningStage, in_order
 from .state import Identity, Kept, former_hash_of, hash_of
 from .watermarks import Lowest, Watermark
 
+WINDOW_OF = "window of "
+"""Begins the names of the origins of windows' results."""
+
 
 @dataclass(frozen=True)
 class GroupPlan:
-    """A grouping in its place. name: for people. given: the rows that it is given. policy: for rows without windows."""
+    """A grouping in its place. name: for people. given: the rows that it is given. policy: for rows without windows.
+    key: of the operator, if its results need idempotency keys."""
 
     name: str
     grouping: Grouping | Joining | Collecting
     given: Given
     policy: Policy = Policy()  # noqa: RUF009 (frozen)
     limits: Limits = Limits()  # noqa: RUF009 (frozen)
+    key: bytes | None = None
 
     @property
     def where(self) -> str:
@@ -113,6 +119,25 @@ class GatherStage(QueuedStage):
                 self.push(item)
 
 
+class ResultKeys:
+    """The idempotency keys of results that leave together. schema: of them, without their sides' keys."""
+
+    def __init__(self, operator: bytes, grouping: Grouping | Joining, schema: pa.Schema) -> None:
+        self._operator, self._width = operator, len(schema)
+        self._sides = isinstance(grouping, Joining)
+        self._columns: Sequence[str] = ()
+        are_rows = False
+        if isinstance(grouping, Grouping):
+            are_rows = grouping.by_row
+            self._columns = schema.names if are_rows else [grouping.column, *grouping.keys]
+        self._results = OfResults(operator, are_rows)
+
+    def of(self, rows: pa.RecordBatch) -> pa.Array:
+        if self._sides:
+            return of_pairs(self._operator, *rows.columns[self._width :])
+        return self._results.keys([rows.column(name) for name in self._columns])
+
+
 class GroupStage(RunningStage):
     """The open windows. A snapshot comes between two turns, and so never between a watermark and what it closes."""
 
@@ -121,7 +146,8 @@ class GroupStage(RunningStage):
         self.former_hash = plan.former_hash
         self._window = plan.grouping.window
         self._windows = opened(plan.grouping, plan.given.schema, plan.limits)
-        self._origin = plan.given.origin
+        self._origin, self._key = plan.given.origin, plan.key
+        self._grouping = plan.grouping
         self._out: list[Item] = []
         self._is_at_end = self._is_over = False
         self._answered = 0  # rows of results
@@ -170,22 +196,29 @@ class GroupStage(RunningStage):
         return iter(out)
 
     def _close(self, all_of_them: bool = False) -> None:
+        keys = None
+        if self._key is not None and not isinstance(self._grouping, Collecting):
+            keys = ResultKeys(self._key, self._grouping, self._windows.schema)
         with self._told():
             for rows in self._windows.close(all_of_them):
-                self._out += self._blocks(rows)
+                self._out += self._blocks(rows, keys)
 
-    def _blocks(self, rows: pa.RecordBatch) -> Iterator[Block]:
+    def _blocks(self, rows: pa.RecordBatch, keys: ResultKeys | None) -> Iterator[Block]:
         for start in range(0, rows.num_rows, STEP_ROWS):
             part = rows.slice(start, STEP_ROWS)
-            yield Block(part, self._origins(part.num_rows))
+            own = pa.nulls(part.num_rows, pa.binary()) if keys is None else keys.of(part)
+            if part.num_columns > (width := len(self._windows.schema)):
+                part = part.select(range(width))
+            yield Block(part, self._origins(part.num_rows, own))
 
-    def _origins(self, n_rows: int) -> pa.RecordBatch:
+    def _origins(self, n_rows: int, keys: pa.Array) -> pa.RecordBatch:
         """A result comes from many rows: it is told by its number. Of the source's own columns it has none."""
         numbers = count(n_rows, self._answered)
         self._answered += n_rows
-        name = pa.repeat(f"window of {self.name}", n_rows)
-        others = [pa.nulls(n_rows, type_) for type_ in self._origin.types[2:]]
-        return pa.RecordBatch.from_arrays([name, numbers, *others], schema=self._origin)
+        name = pa.repeat(f"{WINDOW_OF}{self.name}", n_rows)
+        others = [pa.nulls(n_rows, type_) for type_ in self._origin.types[len(ORIGIN) :]]
+        unread = pa.nulls(n_rows, pa.string())
+        return pa.RecordBatch.from_arrays([name, numbers, unread, keys, *others], schema=self._origin)
 
     @contextlib.contextmanager
     def _told(self) -> Iterator[None]:

@@ -24,8 +24,9 @@ from ..host.answers import STEP_ROWS
 from ..host.policy import Policy
 from ..sql.query import Found, Query, Select
 from .blocks import Block, Given
+from .keys import Parts
 from .pace import Pace
-from .queued import FailingStage
+from .queued import FailingStage, part_of
 from .stages import Item
 from .state import Identity, former_hash_of, hash_of
 
@@ -38,6 +39,7 @@ class LookupPlan:
 
     keys: their columns, in the order of the table's. condition: which matches count; None: all. keeps_unmatched: rows
     without a match stay. cache_bytes, cache_seconds: of the cache. hidden: for texts of the database.
+    key: of the operator, if its results need idempotency keys.
     """
 
     name: str
@@ -49,6 +51,7 @@ class LookupPlan:
     cache_seconds: float
     given: Given
     hidden: Callable[[str], str] = str
+    key: bytes | None = None
 
     @property
     def where(self) -> str:
@@ -107,8 +110,9 @@ class LookupStage(FailingStage):
         failed |= {row: self._plan.hidden(text) for row, text in matches.failed.items()}
         rows, of = self._joined(block, matches, failed)
         items = [*self._failed(block, failed)]
+        parts = None if self._plan.key is None else Parts(self._plan.key)
         for start in range(0, len(of), STEP_ROWS):
-            items.append(block.with_rows(rows.slice(start, STEP_ROWS), of.slice(start, STEP_ROWS)))
+            items.append(part_of(block, rows.slice(start, STEP_ROWS), of.slice(start, STEP_ROWS), parts))
         self.counts.rows += len(block) - len(failed)
         self.counts.values += len(block) - len(failed)
         self._pace.took(len(block), time.perf_counter() - begun, rows.nbytes if len(of) > len(block) else 0)

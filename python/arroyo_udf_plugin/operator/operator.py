@@ -27,6 +27,7 @@ from ..host.statistics import Statistics
 from .blocks import Block
 from .calls import Stage, options_of
 from .failures import Failures
+from .keys import hashed
 from .lookup import LookupPlan, LookupStage
 from .queued import QueryPlan, QueryStage, SyncStage
 from .stages import AsyncStage, Item, RunningStage
@@ -39,7 +40,8 @@ class Operator:
     of those before.
 
     policy: for failed rows of all stages. options: for the start of async functions, see `options_of`. hidden: texts of
-    failures without what nobody may read.
+    failures without what nobody may read. key: of the operator, the same in each run of its pipeline; None: idempotency
+    keys are the lineage of a start, and ids.
     """
 
     def __init__(
@@ -49,9 +51,13 @@ class Operator:
         policy: Policy = Policy(),  # noqa: B008 (frozen)
         options: Mapping[str, Any] = MappingProxyType({}),
         hidden: Callable[[str], str] = str,
+        key: bytes | None = None,
     ) -> None:
         self.name = name
-        self.stages: Sequence[RunningStage] = [_running(stage, policy, options) for stage in stages]
+        self.stages: Sequence[RunningStage] = [
+            _running(stage, policy, options, None if key is None else (key, place))
+            for place, stage in enumerate(stages)
+        ]
         for one in self.stages:
             one.failures = Failures(hidden)
         self._async = [stage for stage in self.stages if isinstance(stage, AsyncStage)]
@@ -213,14 +219,17 @@ class Operator:
             stage.close()
 
 
-def _running(stage: Stage | QueryPlan | LookupPlan, policy: Policy, options: Mapping[str, Any]) -> RunningStage:
+def _running(
+    stage: Stage | QueryPlan | LookupPlan, policy: Policy, options: Mapping[str, Any], key: tuple[bytes, int] | None
+) -> RunningStage:
+    """key: of the operator, and the stage's place in it."""
     if isinstance(stage, QueryPlan):
         return QueryStage(stage, policy)
     if isinstance(stage, LookupPlan):
         return LookupStage(stage, policy)
     function = stage.call.function
     return (
-        AsyncStage(stage, policy, options_of(options, function.name))
+        AsyncStage(stage, policy, options_of(options, function.name), key and hashed(*key, function.name))
         if function.kind == "async"
         else SyncStage(stage, policy)
     )

@@ -21,6 +21,7 @@ from ..host.policy import Answers, Policy
 from ..sql.query import Found, Query, Select
 from .blocks import Block, Given
 from .calls import Stage
+from .keys import Parts
 from .pace import Pace
 from .stages import CallStage, Dead, Item, RunningStage, in_order
 from .state import Identity, Kept, former_hash_of, hash_of
@@ -131,11 +132,13 @@ class SyncStage(QueuedStage, CallStage):
 
 @dataclass(frozen=True)
 class QueryPlan:
-    """A query in its place. name: for people. given: the rows that it is given."""
+    """A query in its place. name: for people. given: the rows that it is given. key: of the operator, if its results
+    need idempotency keys."""
 
     name: str
     select: Select
     given: Given
+    key: bytes | None = None
 
     @property
     def where(self) -> str:
@@ -174,13 +177,20 @@ class FailingStage(QueuedStage):
         return [Dead(rows.take(decided.dead_at), decided.dead)] if len(decided.dead_at) else []
 
 
+def part_of(block: Block, rows: pa.RecordBatch, of: pa.Array | None, parts: Parts | None) -> Block:
+    """Rows that a block has become. of: which of its rows each comes from, rising. parts: None: they need no keys."""
+    found = block.with_rows(rows, of)
+    own = None if parts is None or of is None or not len(of) else parts.keys(block.keys, of)
+    return found if own is None else found.with_keys(own)
+
+
 class QueryStage(FailingStage):
     """The items and the condition of a SELECT."""
 
     def __init__(self, plan: QueryPlan, policy: Policy) -> None:
         super().__init__(plan, Identity("query", plan.name, plan.plugin_hash), plan.given, policy)
         self.former_hash = plan.former_hash
-        self._query = Query(plan.select, plan.given.schema)
+        self._query, self._key = Query(plan.select, plan.given.schema), plan.key
         self._queue = collections.deque()
         self._pace = Pace(STEP_ROWS)
 
@@ -188,9 +198,10 @@ class QueryStage(FailingStage):
         begun = time.perf_counter()
         items: list[Item] = []
         answered = failed = 0
+        parts = None if self._key is None else Parts(self._key)
         for found in self._query.run(block.rows):
             if isinstance(found, Found):
-                items.append(block.with_rows(found.rows, found.of))
+                items.append(part_of(block, found.rows, found.of, parts))
                 answered += found.rows.num_rows
             else:
                 items += self._failed(block, {found.position: found.text})

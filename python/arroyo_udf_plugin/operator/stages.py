@@ -29,6 +29,7 @@ from ..host.policy import Decided, Policy
 from ..host.runtime import Runtime
 from ..host.started import Mode
 from ..host.statistics import Statistics
+from . import keys as keys_
 from .blocks import Block, Given, Sizes
 from .calls import Stage
 from .failures import Failures
@@ -189,15 +190,16 @@ class CallStage(RunningStage):
 
 
 class AsyncStage(CallStage):
-    """An async function. options: for its start."""
+    """An async function. options: for its start. key: 16 bytes that make its rows' idempotency keys its own; None: they
+    have lineage and id."""
 
-    def __init__(self, stage: Stage, policy: Policy, options: Mapping[str, Any]) -> None:
+    def __init__(self, stage: Stage, policy: Policy, options: Mapping[str, Any], key: bytes | None = None) -> None:
         super().__init__(stage, policy)
-        self._options = options
+        self._options, self._key = options, key
         self._runtime: Runtime | None = None
         self._ended: Statistics | None = None  # the last ones
         self._next_id = 1
-        self._unsent: collections.deque[tuple[int, Sequence[pa.Array]]] = collections.deque()
+        self._unsent: collections.deque[tuple[int, Sequence[pa.Array], memoryview | None]] = collections.deque()
         self._sent = 0  # rows that the runtime has
         self._is_refused = False
         self._may_have_more = False  # results in the runtime
@@ -247,8 +249,9 @@ class AsyncStage(CallStage):
         rows, piece = self._stage.prepare(block)
         self._holds(block)
         self._waiting.add(first, rows, piece.refused)
+        keys = None if self._key is None else block.keys(self._key)
         for start, arrays in piece.runs():
-            self._unsent.append((first + start, arrays))
+            self._unsent.append((first + start, arrays, _of_rows(keys, start, start + len(arrays[0]))))
 
     def turn(self) -> Iterator[Item]:
         """One step of the results: those of a fast function would never end."""
@@ -286,11 +289,11 @@ class AsyncStage(CallStage):
         """As many rows as the window has: what the runtime does not have cannot become large results there."""
         self._is_refused = False
         while self._unsent and self._sent < self._window.rows:
-            first, arrays = self._unsent[0]
+            first, arrays, keys = self._unsent[0]
             n_rows, step = len(arrays[0]), self._window.step
             now = arrays if n_rows <= step else [array.slice(0, step) for array in arrays]
             try:
-                self.runtime.send_nowait(first, *now)
+                self.runtime.send_nowait(first, *now, idempotency_keys=_of_rows(keys, 0, len(now[0])))
             except WouldBlock:
                 self._is_refused = True
                 return
@@ -298,7 +301,8 @@ class AsyncStage(CallStage):
             if n_rows <= step:
                 self._unsent.popleft()
             else:
-                self._unsent[0] = first + step, [array.slice(step) for array in arrays]
+                left = [array.slice(step) for array in arrays]
+                self._unsent[0] = first + step, left, _of_rows(keys, step, n_rows)
 
     async def wait_results(self) -> None:
         """Waits until `turn` has something to do."""
@@ -341,6 +345,7 @@ class AsyncStage(CallStage):
 
     def restore(self, kept: Sequence[Kept]) -> None:
         """Rows of one snapshot keep their ids; those of several get new ones, above all that were used."""
+        kept = [self._with_former_keys(one) if one.is_former else one for one in kept]
         if len(kept) == 1:
             (one,) = kept
             self._latest = one.latest
@@ -353,6 +358,12 @@ class AsyncStage(CallStage):
         self._next_id = max((one.next_id for one in kept), default=1)
         for item in in_order(kept):
             self.push(item)
+
+    def _with_former_keys(self, kept: Kept) -> Kept:
+        """Calls find the keys as they were: `_add` makes them the stage's own, which this undoes."""
+        own = self._key or bytes(16)
+        rows = [(ids, block.with_keys(keys_.masked(block.keys(), own))) for ids, block in kept.rows]
+        return dataclasses.replace(kept, rows=rows)
 
     def choose_lineage(self, kept: Sequence[Kept]) -> None:
         """Before `start`: the lineage of the first snapshot goes on. Ids of others' rows become new ones."""
@@ -374,6 +385,10 @@ class AsyncStage(CallStage):
         if self._runtime is not None and self._ended is None:
             self._ended = self._runtime.statistics()
             self._runtime.release()
+
+
+def _of_rows(keys: memoryview | None, start: int, stop: int) -> memoryview | None:
+    return None if keys is None else keys[start * keys_.BYTES : stop * keys_.BYTES]
 
 
 def in_order(kept: Sequence[Kept]) -> Iterator[Block | Watermark]:

@@ -1,8 +1,8 @@
 """Snapshots: the rows of an operator that have not left, as Arrow IPC, and never pickled.
 
 A magic and a checksum, then one IPC stream for each function of the operator, one behind the other. Its columns are
-those that the function's stage gets, then `$id`, `$file`, `$row` and `$unread`. Its schema's metadata has, as JSON,
-what `Kept` has besides the rows.
+those that the function's stage gets, then `$id`, `$file`, `$row`, `$unread` and `$key`. Its schema's metadata has, as
+JSON, what `Kept` has besides the rows.
 
 Guarantees: what is read is checked before it is believed: another version, other functions, other columns, ids out of
 order and damaged bytes are an InvalidArgument that says which.
@@ -27,12 +27,14 @@ from ..connectors.unnamed import LARGE, Data, mapped
 from ..errors import InvalidArgument
 from ..host.function import Function
 from ..sql.tokens import without_layout
+from . import keys
 from .blocks import Block, Given
+from .keys import KEY
 
 VERSION = 1
 _MAGIC = b"AUDFSTAT"
 _KEY = b"arroyo_udf.state"
-_OWN = ("$id", "$file", "$row", "$unread")
+_OWN = ("$id", "$file", "$row", "$unread", KEY)
 
 
 def hash_of(asked: Any) -> str:
@@ -74,9 +76,10 @@ class Identity:
 class Kept:
     """What a snapshot has of one function.
 
-    lineage: 16 bytes; with a row's id they are its idempotency key (R10). next_id: of the next row.
+    lineage: 16 bytes; with a row's id the idempotency key of a row that has none of its own. next_id: of the next row.
     watermarks: that have not left, each with the id of the first row after it. latest: the latest of all.
-    rows: that have not left, with their ids, which rise; to be asked for once.
+    rows: that have not left, with their ids, which rise; to be asked for once. is_former: the state had no keys; they
+        are lineage and ids.
     """
 
     identity: Identity
@@ -85,6 +88,7 @@ class Kept:
     watermarks: Sequence[tuple[int, int | None]]
     latest: int | None
     rows: Iterable[tuple[pa.UInt64Array, Block]]
+    is_former: bool = False
 
     def up_to(self, time: float | None) -> Self:
         """With watermarks that are not above this one; None: without."""
@@ -173,8 +177,15 @@ def _read(stream: Any, given: Given, name: str) -> Kept:
             f"{name}: the state has format version {version}, and this program reads version {VERSION}: go on with the "
             "program that has written it, or begin anew in another place"
         )
+    lineage = bytes.fromhex(about.pop("lineage"))
+    if len(lineage) != 16:
+        raise ValueError("its lineage has not 16 bytes")
     wanted = _schema(given)
-    if stream.schema.remove_metadata() != wanted.remove_metadata():
+    keyed = [place for place, name in enumerate(wanted.names) if name.endswith(KEY)]
+    # Version 1 began without keys. Rows of then keep those that they had.
+    is_former = not any(name.endswith(KEY) for name in stream.schema.names)
+    found = _without(wanted, keyed) if is_former else wanted
+    if stream.schema.remove_metadata() != found.remove_metadata():
         raise InvalidArgument(
             f"{name}: {about['function']} had rows with the columns {_columns(stream.schema)}, and now gets "
             f"{_columns(wanted)}: resume with the same columns, or begin anew in another place"
@@ -182,6 +193,10 @@ def _read(stream: Any, given: Given, name: str) -> Kept:
     rows, last, schema = [], -1, given.schema
     for batch in stream:
         batch.validate(full=True)
+        if is_former:
+            batch = _with_keys(batch, wanted, keyed, lineage)
+        for place in keyed:
+            keys.of_array(batch.column(place).drop_null())
         ids = batch.column(len(schema))
         if len(batch) and (ids.null_count or ids[0].as_py() <= last or not _rises(ids)):
             raise ValueError("its ids do not rise")
@@ -192,12 +207,11 @@ def _read(stream: Any, given: Given, name: str) -> Kept:
     next_id = int(about.pop("next_id"))
     if last >= next_id:
         raise ValueError(f"row {last} is not below the next id {next_id}")
-    lineage = bytes.fromhex(about.pop("lineage"))
-    if len(lineage) != 16:
-        raise ValueError("its lineage has not 16 bytes")
     watermarks = [(int(first), None if time is None else int(time)) for first, time in about.pop("watermarks")]
     latest = about.pop("latest")
-    return Kept(Identity(**about), lineage, next_id, watermarks, None if latest is None else int(latest), rows)
+    return Kept(
+        Identity(**about), lineage, next_id, watermarks, None if latest is None else int(latest), rows, is_former
+    )
 
 
 def _schema(given: Given) -> pa.Schema:
@@ -208,6 +222,18 @@ def _schema(given: Given) -> pa.Schema:
             raise InvalidArgument(f"a column has the name {field.name!r}, which snapshots need: rename it")
     origin = [field.with_name(f"${field.name}") for field in given.origin]
     return pa.schema([*fields, pa.field("$id", pa.uint64()), *origin])
+
+
+def _without(schema: pa.Schema, places: Sequence[int]) -> pa.Schema:
+    return pa.schema([field for place, field in enumerate(schema) if place not in places])
+
+
+def _with_keys(batch: pa.RecordBatch, wanted: pa.Schema, keyed: Sequence[int], lineage: bytes) -> pa.RecordBatch:
+    """A batch of a state without keys, in the schema of today."""
+    own = keys.array(keys.of_numbers(lineage, batch.column("$id")))
+    others = iter(batch.columns)
+    columns = [own if place in keyed else next(others) for place in range(len(wanted))]
+    return pa.RecordBatch.from_arrays(columns, schema=wanted)
 
 
 def _plain(column: pa.Array) -> pa.Array:

@@ -148,6 +148,16 @@ class EventTime:
         self.time = min(known) if known and len(known) == len(times) else None
 
 
+class StillTime(EventTime):
+    """Watermarks that stay where they were, whatever rows come again."""
+
+    def __init__(self) -> None:
+        self.time = None
+
+    def after(self, block: Block) -> int | None:
+        return None
+
+
 def _queries(schema: pa.Schema, computed: Mapping[str, str], watermark: str | None) -> list[Query]:
     """One behind the other. None: the columns are those of the blocks."""
     found = []

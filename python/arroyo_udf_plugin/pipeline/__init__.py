@@ -36,7 +36,19 @@ if TYPE_CHECKING:
     from ..connectors.standard_input import StandardInput
     from ..connectors.standard_output import StandardOutput
     from ..connectors.table import Table
-    from .description import Checkpoints, EventTime, Functions, Join, Lookup, NamedSource, Pipeline, Sql, Union, WholeQuery, Windows
+    from .description import (
+        Checkpoints,
+        EventTime,
+        Functions,
+        Join,
+        Lookup,
+        NamedSource,
+        Pipeline,
+        Sql,
+        Union,
+        WholeQuery,
+        Windows,
+    )
     from .document import Document
     from .problems import InvalidPipeline, Problem
 

@@ -20,12 +20,14 @@ from ..host.policy import Policy
 from ..operator.blocks import ORIGIN, Block, Columns, Given
 from ..operator.calls import Call, Plan, Stage
 from ..operator.grouped import GroupPlan
+from ..operator.keys import array, hashed, masked
 from ..operator.lookup import LookupPlan
 from ..operator.queued import QueryPlan
 from ..operator.routes import Place, Routes, is_source, place_of_source
 from ..sql.query import Query, Select, WrongQuery
 from ..windows.collecting import Collecting, Inputs
 from ..windows.grouping import Grouping
+from ..windows.joining import KEY as KEY_FIELD
 from ..windows.joining import Joined, Joining, Sides
 from ..windows.opened import opened
 from ..windows.spans import Hop, Session
@@ -48,7 +50,8 @@ class Chain:
     """calls: of all operators, in their order. stages: of each operator.
 
     schemas: of the rows that leave the places where rows end. plans: for those of functions.
-    merged: what operators with several inputs take. sources: their columns. keeps: rows keep these behind queries, too,
+    merged: what operators with several inputs take. keys: of operators whose rows may be called later. sources: their
+    columns. keeps: rows keep these behind queries, too,
     for dead letters.
     """
 
@@ -58,6 +61,7 @@ class Chain:
     schemas: Mapping[Place, pa.Schema]
     plans: Mapping[Place, Plan]
     merged: Mapping[int, Merging]
+    keys: Mapping[int, bytes]
     sources: Mapping[Place, Columns]
     keeps: bool
 
@@ -72,7 +76,14 @@ class Chain:
 
     def entered(self, block: Block, place: int, input: int) -> Block:
         """The same block, as an operator with several inputs takes it from this one."""
-        return block.with_rows(self.merged[place](block.rows, input))
+        own = self.keys.get(place)
+        if own is None:
+            return block.with_rows(self.merged[place](block.rows, input))
+        if isinstance(self.stages[place], GroupPlan):  # a join, which makes one key of two
+            rows = block.rows.append_column(KEY_FIELD.name, array(block.keys()))
+            return block.with_rows(self.merged[place](rows, input))
+        merged = block.with_rows(self.merged[place](block.rows, input))
+        return merged.with_keys(masked(block.keys(), hashed(own, input))) if input else merged
 
 
 def chained(
@@ -116,6 +127,7 @@ class _Building:
         self._plugins = Plugins(pipeline, problems, plugins)
         self._hidden = problems.hidden
         self._names = operator_names(pipeline)
+        self._keys = {place: operator_key(pipeline, place) for place in _called_later(pipeline, routes)}
         self._keeps = pipeline.dead_letters is not None
         first = sources[None]
         self._origin = first.long_origin if first is not None and self._keeps else ORIGIN
@@ -151,7 +163,9 @@ class _Building:
             for at, text in wrong_parts(select, columns.schema, error):
                 self._problems.add((*key, *at), text)
             return
-        self._stages[place] = [QueryPlan(self._names[place], select, Given(columns.schema, columns.origin))]
+        self._stages[place] = [
+            QueryPlan(self._names[place], select, Given(columns.schema, columns.origin), self._keys.get(place))
+        ]
         self._ends(place, schema)
 
     def windows(self, place: int, operator: Windows) -> None:
@@ -191,7 +205,8 @@ class _Building:
         if missing:
             return
         with self._problems.at(*key):
-            plan = lookup_plan(operator, self._names[place], Given(columns.schema, columns.origin), self._hidden)
+            given = Given(columns.schema, columns.origin)
+            plan = lookup_plan(operator, self._names[place], given, self._hidden, self._keys.get(place))
             try:
                 self._ends(place, plan.schema)
             except WrongQuery as error:
@@ -223,6 +238,8 @@ class _Building:
             return
         joining = joining_of(operator)
         try:
+            if place in self._keys:
+                schemas = [schema.append(KEY_FIELD) for schema in schemas]
             sides = Sides(schemas, joining.time, joining.needed)
             schema = Joined(joining, sides.schema).schema
         except WrongQuery as error:
@@ -256,8 +273,8 @@ class _Building:
         self._ends(place, schema)
 
     def _waiting(self, place: int, operator: Windows | Join, grouping: Grouping | Joining, given: Given) -> None:
-        limits = Limits(operator.memory_limit, operator.disk_limit)
-        self._stages[place] = GroupPlan(self._names[place], grouping, given, Policy(operator.on_error), limits)
+        limits, policy = Limits(operator.memory_limit, operator.disk_limit), Policy(operator.on_error)
+        self._stages[place] = GroupPlan(self._names[place], grouping, given, policy, limits, self._keys.get(place))
 
     def functions(self, place: int, operator: Functions) -> None:
         before = self._routes.before[place]
@@ -290,7 +307,17 @@ class _Building:
 
     def built(self, sources: Mapping[Place, Columns]) -> Chain:
         stages = [self._stages[place] for place in range(len(self._pipeline.operators))]
-        return Chain(self._routes, self._calls, stages, self._schemas, self._plans, self._merged, sources, self._keeps)
+        return Chain(
+            self._routes,
+            self._calls,
+            stages,
+            self._schemas,
+            self._plans,
+            self._merged,
+            self._keys,
+            sources,
+            self._keeps,
+        )
 
 
 def _routes(pipeline: Pipeline, problems: Problems) -> Routes | None:
@@ -328,9 +355,7 @@ def _routes(pipeline: Pipeline, problems: Problems) -> Routes | None:
     sinks = [place_of(sink.after, ("sinks", number, "after"), last) for number, sink in enumerate(pipeline.sinks)]
     if len(problems.found) > before_it:
         return None
-    gathering = [
-        place for place, one in enumerate(pipeline.operators) if isinstance(one, Windows | Join | WholeQuery)
-    ]
+    gathering = [place for place, one in enumerate(pipeline.operators) if isinstance(one, Windows | Join | WholeQuery)]
     routes = Routes(before, sinks, gathering, beside)
     for place in beside:
         if pipeline.parallelism == 1 and isinstance(pipeline.operators[place], WholeQuery):
@@ -393,6 +418,21 @@ def _as_type(column: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 def _types(schema: pa.Schema) -> str:
     return ", ".join(map(str, schema.types))
+
+
+def operator_key(pipeline: Pipeline, place: int) -> bytes:
+    """What makes idempotency keys those of an operator. It has what must be the same for a resume."""
+    return hashed(pipeline.name, place)
+
+
+def _called_later(pipeline: Pipeline, routes: Routes) -> set[int]:
+    """Operators whose rows may come to functions."""
+    found: set[int] = set()
+    for place in reversed(range(len(pipeline.operators))):
+        followers = routes.after(place)
+        if any(one in found or isinstance(pipeline.operators[one], Functions) for one in followers):
+            found.add(place)
+    return found
 
 
 _INPUT_KEYS = {Union: "`inputs`", Join: "`left` and `right`", WholeQuery: "`tables`"}

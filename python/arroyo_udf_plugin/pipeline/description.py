@@ -224,8 +224,9 @@ class Join(Waiting):
 
 
 class WholeQuery(Operator):
-    """An operator: a query over all rows of its inputs, once they have ended, in DataFusion's SQL. It works in the first
-    slice, for all slices.
+    """An operator: a query over all rows of its inputs, once they have ended, in DataFusion's SQL.
+
+    It works in the first slice, for all slices.
 
     Rows wait on disk beyond `memory_limit`, and so does what the query itself needs.
     """

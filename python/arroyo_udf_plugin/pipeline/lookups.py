@@ -12,7 +12,9 @@ from ..sql.query import Select
 from .description import Lookup
 
 
-def lookup_plan(operator: Lookup, name: str, given: Given, hidden: Callable[[str], str] = str) -> LookupPlan:
+def lookup_plan(
+    operator: Lookup, name: str, given: Given, hidden: Callable[[str], str] = str, key: bytes | None = None
+) -> LookupPlan:
     """given: has the columns of the keys. Looks at the table. Raises InvalidArgument."""
     types = {column: type_named(type_) for column, type_ in operator.types.items()}
     keys = {column: given.schema.field(own).type for column, own in operator.keys.items()}
@@ -28,4 +30,5 @@ def lookup_plan(operator: Lookup, name: str, given: Given, hidden: Callable[[str
         cache_seconds=operator.cache_seconds,
         given=given,
         hidden=hidden,
+        key=key,
     )

@@ -29,7 +29,7 @@ from ..operator.grouped import GroupOperator, GroupPlan
 from ..operator.operator import Operator
 from ..operator.routes import Place, Routes
 from ..operator.stages import Dead
-from .chain import Chain, chained, each_once, operator_names
+from .chain import Chain, chained, each_once, operator_key, operator_names
 from .checks import Problems, check_dead_letters, check_places, check_standard_output, check_times
 from .description import Functions, Lookup, OperatorModel, Pipeline, SinkModel, Sql, described
 from .document import pipeline_of
@@ -103,8 +103,10 @@ class Planned:
         return [
             GroupOperator(stages, self.hidden)
             if isinstance(stages, GroupPlan)
-            else Operator(name, stages, *_policy(one), self.hidden)
-            for one, name, stages in zip(self.resolved.operators, names, self.chain.stages, strict=True)
+            else Operator(name, stages, *_policy(one), self.hidden, operator_key(self.pipeline, place))
+            for place, (one, name, stages) in enumerate(
+                zip(self.resolved.operators, names, self.chain.stages, strict=True)
+            )
         ]
 
     def sinks(self, slice: int, stage: Stage | None) -> list[Sink]:

@@ -17,9 +17,10 @@ from ..pipeline.description import EventTime
 from ..pipeline.problems import nearest
 from ..sql.query import Query, Select, WrongQuery
 from ..sql.tokens import quoted
-from .calls import calls_in
 from .diagnostics import wrong_query
+from .expressions import without_queries
 from .flow import SOURCE
+from .parsing import parsed
 from .selects import QueryText, Relation
 from .statements import CreateTable, Watermark
 from .tables import idle_of, interval_seconds
@@ -78,7 +79,9 @@ def event_time_of(
 
 def type_of(text: Text, part: Tokens, select: Select, schema: pa.Schema, functions: Collection[str]) -> pa.DataType:
     """The type of an expression of CREATE TABLE, the only item. Raises Wrong."""
-    for call in calls_in(part, functions):
+    expression = parsed(part)
+    without_queries([expression])
+    for call in expression.calls_of(functions):
         raise Wrong(f"CREATE TABLE cannot call {call.name}, a function of a plugin: call it in a view", call.start)
     try:
         (found,) = Query(select, schema).schema.types

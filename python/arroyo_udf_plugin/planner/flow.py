@@ -131,9 +131,7 @@ class Flow:
         operator = Union(name=self._named(name), inputs=tuple(node.operator for node in nodes))
         return self._added(operator, merged([node.schema for node in nodes]), at)
 
-    def whole(
-        self, tables: Mapping[str, Node], sql: str, udfs: Mapping[str, Udf], name: str, at: int
-    ) -> Node:
+    def whole(self, tables: Mapping[str, Node], sql: str, udfs: Mapping[str, Udf], name: str, at: int) -> Node:
         """A query over all rows of these nodes. udfs: that it calls, by the name that it has for them. Raises
         WrongQuery."""
         inputs = Inputs({table: node.schema for table, node in tables.items()})

@@ -15,12 +15,12 @@ from ..pipeline.description import Join as JoinModel
 from ..pipeline.problems import nearest
 from ..sql.query import WrongQuery
 from ..sql.tokens import quoted
-from .calls import Called, calls_in, conjuncts, cut
+from .expressions import Column, Expression, Operation, conjuncts, without_queries
 from .flow import TIME, Flow, Node
 from .functions import Udf
 from .scope import Scope
-from .selects import Item, Join, QueryText, Star
-from .text import Text, Tokens, Unending, Wrong
+from .selects import Join, QueryText, Star
+from .text import Text, Unending, Wrong
 
 _WRITE = "write ON a.window = b.window AND ..."
 
@@ -29,9 +29,8 @@ def names_in(query: QueryText) -> set[str | None] | None:
     """The names of columns in a SELECT, and other words. None: all columns, by a star."""
     if any(isinstance(item, Star) for item in query.items):
         return None
-    items = [item.part for item in query.items if isinstance(item, Item)]
-    parts = [*items, query.where, *query.group, query.having, *(join.on for join in query.joins)]
-    return {token.name for part in parts for token in part}.union(*(join.using for join in query.joins))
+    names = {token.name for expression in query.expressions for token in expression.part}
+    return names.union(*(join.using for join in query.joins))
 
 
 @dataclass(frozen=True)
@@ -100,7 +99,7 @@ class WindowedJoin:
         try:
             node = self._flow.join(self._left, self._right, operator, join.at)
         except WrongQuery as error:
-            at = join.on[0].start if join.on else join.at
+            at = join.at if join.on is None else join.on.start
             raise Wrong(" ".join(str(error).split()), at) from None
         scope = Scope(self._both.tables, {**self._both.merged, **condition.merged})
         return node.with_windows(self._windows(condition)), scope
@@ -114,25 +113,25 @@ class WindowedJoin:
     # ---- The condition ----
 
     def _on(self) -> _Condition:
-        part = self._join.on
-        if not part:
+        on = self._join.on
+        if on is None:
             raise Unending(f"this JOIN has no condition: {_WRITE}", self._join.at)
-        for call in calls_in(part, self._udfs):
+        without_queries([on])
+        for call in on.calls_of(self._udfs):
             raise Unending(f"{call.name} is called in ON: compute it in the query before, or in WHERE", call.start)
-        if not any(map(self._is_same_window, conjuncts(part))):
-            raise Unending(f"a join is of rows of the same window: {_WRITE}", part[0].start)
-        names = {
-            Called("", part[start:stop], (), ()): self._items[column] for start, stop, column in self._both.named(part)
-        }
-        return _Condition(cut(self._text.text, part, names), {}, {})
+        if not any(map(self._is_same_window, conjuncts(on))):
+            raise Unending(f"a join is of rows of the same window: {_WRITE}", on.start)
+        return _Condition(on.text(self._text, self._both.texts([on], self._items)), {}, {})
 
-    def _is_same_window(self, part: Tokens) -> bool:
-        named = list(self._both.named(part))
-        if len(named) != 2:
+    def _is_same_window(self, condition: Expression) -> bool:
+        bare = condition.bare
+        if not isinstance(bare, Operation) or bare.operators != ("=",) or len(bare.children) != 2:
             return False
-        (start, behind, one), (before, end, other) = named
-        if (start, before, end) != (0, behind + 1, len(part)) or part[behind].text != "=":
+        named = [self._both.meant(side) for side in bare.children if isinstance(side, Column)]
+        windows = [one[0] for one in named if one is not None and not one[1]]
+        if len(windows) != 2:
             return False
+        one, other = windows
         return self._are_windows(one, other) or self._are_windows(other, one)
 
     def _are_windows(self, left: str, right: str) -> bool:

@@ -21,19 +21,16 @@ from ..errors import InvalidArgument
 from ..pipeline.description import Lookup
 from ..pipeline.variables import resolved
 from ..sql.query import Select, WrongQuery
-from ..sql.tokens import Token, column_name, quoted
-from .calls import calls_in, conjuncts, cut
+from ..sql.tokens import column_name, quoted
 from .diagnostics import wrong_query
+from .expressions import Column, Expression, Operation, conjuncts, without_queries
 from .flow import Flow, Node
 from .functions import Udf
 from .scope import Scope
-from .selects import Item, Join, QueryText, Star
+from .selects import Join, QueryText, Star
 from .statements import CreateTable
 from .tables import lookup_of
-from .text import Text, Tokens, Wrong, leveled
-
-_BEYOND = {"and", "or", "not", "is", "in", "like", "ilike", "between", "similar", "rlike", "regexp", "case"}
-_COMPARISONS = {"=", "==", "<", ">", "<=", ">=", "<>", "!=", "~", "!~", "~*", "!~*"}
+from .text import Text, Tokens, Wrong
 
 
 class LookupJoin:
@@ -110,29 +107,32 @@ class LookupJoin:
         query = self._query
         if any(isinstance(item, Star) and item.table in (None, self._alias) for item in query.items):
             return list(names)
-        items = [item.part for item in query.items if isinstance(item, Item)]
-        parts = [*items, query.where, *query.group, query.having, *(join.on for join in query.joins)]
-        words = {token.name for part in parts for token in part}
+        words = {token.name for expression in query.expressions for token in expression.part}
         words |= {name for join in query.joins for name in join.using}
         return [name for name in names if name in words]
 
     # ---- ON ----
+
+    @property
+    def _on(self) -> Tokens:
+        return () if self._join.on is None else self._join.on.part
 
     def _keys(
         self, scope: Scope, schema: pa.Schema, merged: Mapping[str, str]
     ) -> tuple[Node, dict[str, str], list[str]]:
         """The rows with the columns of the key, these by those of the table, and further conditions."""
         own = dict(merged)
-        computed: dict[str, tuple[str, Tokens]] = {}
+        computed: dict[str, tuple[str, Expression]] = {}
         conditions = []
-        for part in conjuncts(self._join.on) if self._join.on else []:
-            self._refuse_calls(part)
-            found = self._equation(part, scope)
+        on = self._join.on
+        for condition in conjuncts(on) if on is not None else []:
+            self._refuse_calls(condition)
+            found = self._equation(condition, scope)
             if found is None or found[0] in own:
-                conditions.append(f"({cut(self._text.text, part, scope.results([part]))}\n)")
+                conditions.append(f"({condition.text(self._text, scope.texts([condition]))}\n)")
                 continue
             name, side = found
-            text = cut(self._text.text, side, scope.results([side]))
+            text = side.text(self._text, scope.texts([side]))
             column = column_name(text, "")
             if column is None or column not in self._before.schema.names:
                 column = f"__l{len(computed)}"
@@ -144,28 +144,27 @@ class LookupJoin:
             raise Wrong(text, self._join.at)
         return self._computed(computed), own, conditions
 
-    def _refuse_calls(self, part: Tokens) -> None:
-        for call in calls_in(part, self._udfs):
+    def _refuse_calls(self, condition: Expression) -> None:
+        without_queries([condition])
+        for call in condition.calls_of(self._udfs):
             raise Wrong(f"ON has no calls of functions: call {call.name} in a subquery, and join that", call.start)
 
-    def _equation(self, part: Tokens, scope: Scope) -> tuple[str, Tokens] | None:
+    def _equation(self, condition: Expression, scope: Scope) -> tuple[str, Expression] | None:
         """A column of the table, and what equals it."""
-        equal = [place for place, token, depth in leveled(part) if not depth and token.text == "="]
-        if len(equal) != 1:
-            return None
-        sides = part[: equal[0]], part[equal[0] + 1 :]
-        if not all(map(_is_operand, sides)):
+        bare = condition.bare
+        if not isinstance(bare, Operation) or bare.operators != ("=",) or len(bare.children) != 2:
             return None
         columns = {called: name for name, called in scope.tables[self._alias].items()}
-        for side, other in (sides, sides[::-1]):
-            found = list(scope.named(side))
-            if len(found) == 1 and found[0][:2] == (0, len(side)) and found[0][2] in columns:
-                if any(column in columns for _, _, column in scope.named(other)):
+        for side, other in (bare.children, bare.children[::-1]):
+            found = scope.meant(side) if isinstance(side, Column) else None
+            if found is not None and found[0] in columns and not found[1]:
+                meant = [scope.meant(column) for column in other.columns]
+                if any(one is not None and one[0] in columns for one in meant):
                     return None
-                return columns[found[0][2]], other
+                return columns[found[0]], other
         return None
 
-    def _computed(self, computed: Mapping[str, tuple[str, Tokens]]) -> Node:
+    def _computed(self, computed: Mapping[str, tuple[str, Expression]]) -> Node:
         if not computed:
             return self._before
         items = {name: quoted(name) for name in self._before.schema.names}
@@ -173,22 +172,13 @@ class LookupJoin:
         try:
             return self._flow.query(self._before, Select(items), "key", self._join.at)
         except WrongQuery as error:
-            part = computed[error.item or ""][1] if error.item in computed else self._join.on
+            part = computed[error.item or ""][1].part if error.item in computed else self._on
             raise wrong_query(error, part, self._query, self._before.schema, self._udfs) from None
 
     def _added(self, before: Node, operator: Lookup) -> Node:
         try:
             return self._flow.lookup(before, operator, self._join.at)
         except WrongQuery as error:
-            raise wrong_query(error, self._join.on, self._query, before.schema, self._udfs) from None
+            raise wrong_query(error, self._on, self._query, before.schema, self._udfs) from None
         except InvalidArgument as error:
-            raise Wrong(str(error), self._join.on[0].start if self._join.on else self._join.at) from None
-
-
-def _is_operand(part: Tokens) -> bool:
-    """Whether an equation has all of an expression on its side, and no more."""
-    return bool(part) and not any(not depth and _binds_less(token) for _, token, depth in leveled(part))
-
-
-def _binds_less(token: Token) -> bool:
-    return token.word in _BEYOND or (token.kind == "sign" and token.text in _COMPARISONS)
+            raise Wrong(str(error), self._on[0].start if self._on else self._join.at) from None

@@ -11,7 +11,7 @@ from .text import Cursor, Tokens, Wrong, closing, leveled, split
 
 _OR, _AND, _NOT, _IS, _LIKE, _UNARY, _CAST = 5, 10, 15, 17, 19, 45, 50
 _BINDING = {
-    **dict.fromkeys(("->", "->>", "?", "@>", "<@"), 16),
+    **dict.fromkeys(("->", "->>", "?", "@>", "<@"), 26),
     **dict.fromkeys(("=", "==", "<", ">", "<=", ">=", "<>", "!=", "<=>", "~", "!~", "~*", "!~*"), 20),
     **{"|": 21, "#": 22, "^": 22, "&": 23, "xor": 24, "<<": 25, ">>": 25},
     **dict.fromkeys(("+", "-"), 30),

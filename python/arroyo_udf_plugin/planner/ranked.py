@@ -10,27 +10,37 @@ The rows are results of windows: those of one window are there together when it 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from ..pipeline.description import Windows
 from ..sql.query import WrongQuery
 from ..sql.tokens import column_name
-from .calls import Called, calls_in, cut
 from .diagnostics import wrong_query
+from .expressions import Call, Expression
 from .flow import TIME, Flow, Node
 from .functions import Udf
 from .grouped import MOMENT
 from .rounds import Rounds, Wanted
 from .scope import Scope
-from .selects import Item, QueryText, Star
-from .text import Text, Tokens, Unending, Wrong, closing, leveled, split
+from .selects import QueryText, Star
+from .text import Text, Unending, leveled, split
 
 _WRITE = "write OVER (PARTITION BY window ...)"
 
 
 def has_over(query: QueryText) -> bool:
     """Whether some item has."""
-    return any(True for item in query.items if isinstance(item, Item) for _ in _functions(item.part))
+    return bool(_functions(query))
+
+
+def _functions(query: QueryText) -> list[Call]:
+    """The functions with OVER among the items; those inside another one belong to it."""
+    return [
+        call
+        for result in query.results
+        for call in result.calls
+        if call.over and not any(call is not other and call in other.nodes() for other in result.calls if other.over)
+    ]
 
 
 class Ranked:
@@ -51,39 +61,40 @@ class Ranked:
 
     def built(self, wanted: Sequence[Wanted] | None = None, with_time: bool = False) -> Node:
         """As `Rounds.built`."""
-        parts = [part for item in self._query.items if isinstance(item, Item) for part in _functions(item.part)]
-        for part in parts:
-            self._check(part)
-        columns = {f"__v{number}": part for number, part in enumerate(parts, 1)}
+        functions = _functions(self._query)
+        for function in functions:
+            self._check(function)
+        columns = {f"__v{number}": function for number, function in enumerate(functions, 1)}
         rows = self._rows()
         node = dataclasses.replace(self._windows(rows, columns), windows=rows.windows)
-        computed = {Called("", part, (), ()): column for column, part in columns.items()}
+        computed: dict[Expression, str] = {function: column for column, function in columns.items()}
         query = dataclasses.replace(self._query, ctes={}, where=())
         rounds = Rounds(self._text, self._udfs, self._flow, query, node, self._name, computed, scope=self._scope)
         return rounds.built(wanted, with_time)
 
-    def _check(self, part: Tokens) -> None:
+    def _check(self, function: Call) -> None:
         """That a function is one of a window's rows. Raises Wrong."""
-        at = part[0].start
         if not self._node.windows:
-            raise Unending("OVER (...) is for results of windows: select from a query with GROUP BY tumble(...)", at)
-        over = next(place for place, token, depth in leveled(part) if not depth and token.word == "over")
-        if part[over + 1].text != "(":
-            raise Unending(f"named windows are not supported: {_WRITE}", part[over].start)
-        inner = part[over + 2 : -1]
+            raise Unending(
+                "OVER (...) is for results of windows: select from a query with GROUP BY tumble(...)", function.start
+            )
+        over = function.over or ()
+        if over[1].text != "(":
+            raise Unending(f"named windows are not supported: {_WRITE}", over[0].start)
+        inner = over[2:-1]
         by = []
         if len(inner) > 1 and (inner[0].word, inner[1].word) == ("partition", "by"):
             ends = (place for place, token, depth in leveled(inner) if not depth and token.word in _BEHIND)
-            by = split(inner[2 : next(ends, len(inner))], ",")
-        names = [column_name(self._cut(one), self._query.relation.alias) for one in by]
-        if not self._node.windows.intersection(names):
-            raise Unending(f"other windows may be over later: {_WRITE}", part[over].start)
-        for call in calls_in(part, self._udfs):
+            by = [one[0].start for one in split(inner[2 : next(ends, len(inner))], ",") if one]
+        keys = [self._cut(child) for child in function.children if child.start in by]
+        if not self._node.windows.intersection(column_name(key, self._query.relation.alias) for key in keys):
+            raise Unending(f"other windows may be over later: {_WRITE}", over[0].start)
+        for call in function.calls_of(self._udfs):
             raise Unending(f"{call.name} is called beside OVER: compute it in the query before", call.start)
 
-    def _cut(self, part: Tokens) -> str:
+    def _cut(self, expression: Expression) -> str:
         """As SQL over the rows."""
-        return cut(self._text.text, part, {} if self._scope is None else self._scope.results([part]))
+        return expression.text(self._text, {} if self._scope is None else self._scope.texts([expression]))
 
     def _rows(self) -> Node:
         """Those that WHERE lets pass."""
@@ -93,13 +104,13 @@ class Ranked:
         rounds = Rounds(self._text, self._udfs, self._flow, query, self._node, name, scope=scope)
         return rounds.built(with_time=True)
 
-    def _windows(self, rows: Node, columns: Mapping[str, Tokens]) -> Node:
+    def _windows(self, rows: Node, columns: Mapping[str, Call]) -> Node:
         operator = Windows(
             name=f"{self._name}_windows",
             time=TIME,
             column="__w",
             keys=tuple(rows.names),
-            aggregates={column: self._cut(part) for column, part in columns.items()},
+            aggregates={column: self._cut(function) for column, function in columns.items()},
             by_row=True,
             table=self._query.relation.alias,
             **MOMENT,  # type: ignore[arg-type]
@@ -107,36 +118,8 @@ class Ranked:
         try:
             return self._flow.windows(rows, operator, self._query.at)
         except WrongQuery as error:
-            part = columns.get(error.item or "", ())
+            part = columns[error.item].part if error.item and error.item in columns else ()
             raise wrong_query(error, part, self._query, rows.schema, self._udfs) from None
 
 
 _BEHIND = ("order", "rows", "range", "groups")
-
-
-def _functions(part: Tokens) -> Iterator[Tokens]:
-    """The ranges of an expression that are functions with OVER."""
-    place = 0
-    while place < len(part):
-        end = _end(part, place)
-        if end is not None:
-            yield part[place:end]
-        place = place + 1 if end is None else end
-
-
-def _end(part: Tokens, start: int) -> int | None:
-    """Behind the OVER (...) of a function that begins here. None: none begins here, or it has none."""
-    if part[start].name is None or start + 1 >= len(part) or part[start + 1].text != "(":
-        return None
-    end = closing(part, start + 1) + 1
-    while end < len(part):
-        word = part[end].word
-        if word == "over" and end + 1 < len(part):
-            return closing(part, end + 1) + 1 if part[end + 1].text == "(" else end + 2
-        if word in ("ignore", "respect"):
-            end += 2
-        elif word == "filter" and end + 1 < len(part):
-            end = closing(part, end + 1) + 1
-        else:
-            break
-    return None

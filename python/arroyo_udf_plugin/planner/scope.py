@@ -8,14 +8,14 @@ the row; queries are cut with these in their places.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..pipeline.problems import nearest
 from ..sql.tokens import quoted
-from .calls import Called
-from .selects import OPERANDS, OPERATORS, Star
-from .text import Tokens, Wrong
+from .expressions import Column, Expression
+from .selects import Star
+from .text import Wrong
 
 
 @dataclass(frozen=True)
@@ -46,44 +46,25 @@ class Scope:
             raise Wrong(f"{table} has no column {name}: {nearest(name, columns)}", at)
         return columns[name]
 
-    def named(self, part: Tokens) -> Iterator[tuple[int, int, str]]:
-        """Where names of columns are in an expression, each with the place behind it and its column. Raises Wrong."""
-        place = 0
-        while place < len(part):
-            found = None if place and part[place - 1].text == "." else self._at(part, place)
-            if found is not None:
-                yield place, *found
-            place = place + 1 if found is None else found[0]
+    def meant(self, column: Column) -> tuple[str, tuple[str, ...]] | None:
+        """The column of a row that it names, and the names of fields behind it. None: there is none. Raises Wrong."""
+        first, *others = column.path
+        if others and first in self.tables:
+            return self.of_table(first, others[0], column.start), tuple(others[1:])
+        found = self.column(first, column.start)
+        return None if found is None else (found, tuple(others))
 
-    def _at(self, part: Tokens, place: int) -> tuple[int, str] | None:
-        token, after = part[place], [one.text for one in part[place + 1 : place + 2]]
-        if token.name is None:
-            return None
-        if token.name in self.tables and after == ["."] and len(part) > place + 2:
-            name = part[place + 2].name
-            return None if name is None else (place + 3, self.of_table(token.name, name, token.start))
-        is_word = token.word in OPERATORS | OPERANDS or (place > 0 and part[place - 1].word == "as")
-        is_typed = part[place + 1 : place + 2] and part[place + 1].kind == "text"  # date '2013-01-01'
-        if is_word or is_typed or after == ["("]:
-            return None
-        column = self.column(token.name, token.start)
-        return None if column is None else (place + 1, column)
-
-    def results(self, parts: Sequence[Tokens]) -> dict[Called, str]:
-        """The names in expressions as `cut` and `Rounds` take them."""
-        return {
-            Called("", part[start:stop], (), ()): quoted(column)
-            for part in parts
-            for start, stop, column in self.named(part)
-        }
-
-    def normal(self, part: Tokens) -> str:
-        """The same text for what is the same."""
-        words, done = [], 0
-        for start, stop, column in self.named(part):
-            words += [*(token.word or token.text for token in part[done:start]), quoted(column)]
-            done = stop
-        return " ".join([*words, *(token.word or token.text for token in part[done:])])
+    def texts(
+        self, expressions: Iterable[Expression], columns: Mapping[str, str] | None = None
+    ) -> dict[Expression, str]:
+        """The names in expressions as SQL. columns: what stands for the columns of a row; None: their names."""
+        texts: dict[Expression, str] = {}
+        for expression in expressions:
+            for column in expression.columns:
+                if (found := self.meant(column)) is not None:
+                    first = quoted(found[0]) if columns is None else columns[found[0]]
+                    texts[column] = ".".join([first, *map(quoted, found[1])])
+        return texts
 
     def rows(self, columns: Sequence[str]) -> Scope:
         """The same names; a star stands for all columns of a row, as they are called there."""

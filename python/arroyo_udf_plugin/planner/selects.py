@@ -1,11 +1,11 @@
-"""What a SELECT consists of, as ranges of the user's text. DataFusion has the last word on what is inside them.
+"""What a SELECT consists of: clauses, and the expressions in them. DataFusion has the last word on these.
 
     query     := [WITH name AS (query), ...] select [UNION ALL select ...]
     select    := SELECT items [FROM relation [join ...]] [WHERE condition] [GROUP BY items] [HAVING condition]
     relation  := name [AS alias] | (query) [AS alias]
     join      := [INNER | LEFT | RIGHT | FULL] JOIN relation ON condition | ... USING (names)
 
-Everything else that SQL has is refused by name, with what to write instead.
+Everything else that SQL has is refused by name, with what to write instead, or needs all rows (`WholeText`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..sql.tokens import Token
-from .text import Cursor, Tokens, Unending, Wrong, leveled, split
+from .expressions import Column, Expression, conjuncts
+from .parsing import parsed
+from .text import Cursor, Text, Tokens, Unending, Wrong, leveled, split
 
 _NOT_YET = {
     "intersect": "INTERSECT is not supported: a stream has no end to compare",
@@ -66,10 +68,11 @@ class Star:
 
 @dataclass(frozen=True)
 class Item:
-    """An expression. alias: the name that it is given."""
+    """alias: the name that the expression is given. only: its value is null where this condition does not hold."""
 
-    part: Tokens
+    expression: Expression
     alias: str | None
+    only: Expression | None = None
 
 
 @dataclass(frozen=True)
@@ -87,35 +90,47 @@ JoinKind = Literal["inner", "left", "right", "full"]
 
 @dataclass(frozen=True)
 class Join:
-    """A relation beside all before it. on: the condition; empty: columns of these names are equal (using, with where
+    """A relation beside all before it. on: the condition; None: columns of these names are equal (using, with where
     they are). at: where JOIN, or the word before it, is."""
 
     kind: JoinKind
     relation: Relation
-    on: Tokens
+    on: Expression | None
     using: Mapping[str, int]
     at: int
 
 
 @dataclass(frozen=True)
 class QueryText:
-    """A SELECT. part: the whole, without WITH. ctes: those of WITH, by name. joins: behind `relation`. where, having: empty: none. group: of GROUP BY.
-    at: where it begins."""
+    """A SELECT. part: the whole, without WITH. ctes: those of WITH, by name. joins: behind `relation`. where, having:
+    all of these hold. group: of GROUP BY. at: where it begins."""
 
     part: Tokens
     ctes: Mapping[str, AnyQuery]
     items: tuple[Star | Item, ...]
     relation: Relation
-    where: Tokens
+    where: tuple[Expression, ...]
     at: int
-    group: tuple[Tokens, ...] = ()
-    having: Tokens = ()
+    group: tuple[Expression, ...] = ()
+    having: tuple[Expression, ...] = ()
     joins: tuple[Join, ...] = ()
+
+    @property
+    def results(self) -> list[Expression]:
+        """The expressions of its items."""
+        return [item.expression for item in self.items if isinstance(item, Item)]
+
+    @property
+    def expressions(self) -> list[Expression]:
+        """All that name columns."""
+        on = [join.on for join in self.joins if join.on is not None]
+        return [*self.results, *self.where, *self.group, *self.having, *on]
 
 
 @dataclass(frozen=True)
 class UnionText:
-    """The rows of several queries: UNION ALL. part: the whole, without WITH. ctes: those of WITH, for all of them. at: where it begins."""
+    """The rows of several queries: UNION ALL. part: the whole, without WITH. ctes: those of WITH, for all of them. at:
+    where it begins."""
 
     part: Tokens
     ctes: Mapping[str, AnyQuery]
@@ -162,12 +177,10 @@ def items_of(part: Tokens) -> Sequence[Star | Item] | None:
     return tuple(_items(part[start:end], part[0].end)) if start < end else None
 
 
-def name_of(text: str, item: Item) -> str:
-    """Of an item's result. text: the item's."""
-    is_path = len(item.part) in (1, 3) and all(
-        token.name is not None if place % 2 == 0 else token.text == "." for place, token in enumerate(item.part)
-    )
-    return item.alias or (item.part[-1].name if is_path else None) or " ".join(text.split())
+def name_of(text: Text, item: Item) -> str:
+    """Of an item's result: what has none has its own text."""
+    path = item.expression.path if isinstance(item.expression, Column) else ()
+    return item.alias or (path[-1] if 0 < len(path) < 3 else " ".join(text.cut(item.expression.part).split()))
 
 
 def _united(part: Tokens) -> list[Tokens]:
@@ -209,11 +222,17 @@ def _select(cursor: Cursor, ctes: Mapping[str, AnyQuery], at: int) -> AnyQuery:
     if "from" not in clauses:
         raise Wrong("a SELECT needs a FROM: rows come from a table", at)
     relation, joins = _from(clauses["from"], cursor.offset)
-    group = tuple(split(clauses["group"], ",")) if "group" in clauses else ()
-    having = clauses.get("having", ())
+    group = split(clauses["group"], ",") if "group" in clauses else []
+    if not all(group):
+        raise Wrong("an expression is missing in this GROUP BY", at)
+    where, having = _conditions(clauses.get("where", ())), _conditions(clauses.get("having", ()))
     if having and not group:
         raise Unending("HAVING needs a GROUP BY: for rows, write WHERE", having[0].start)
-    return QueryText(part, ctes, items, relation, clauses.get("where", ()), at, group, having, joins)
+    return QueryText(part, ctes, items, relation, where, at, tuple(map(parsed, group)), having, joins)
+
+
+def _conditions(part: Tokens) -> tuple[Expression, ...]:
+    return tuple(conjuncts(parsed(part))) if part else ()
 
 
 def _not_yet(word: str, otherwise: str, at: int) -> Wrong:
@@ -282,10 +301,10 @@ def _item(part: Tokens) -> Star | Item:
     if len(part) > 2 and part[1].text == "." and part[2].text == "*":
         return _star(part[0].name, part[3:], part[0].start)
     if len(part) > 2 and part[-2].word == "as":
-        return Item(part[:-2], _alias(part[-1]))
+        return Item(parsed(part[:-2]), _alias(part[-1]))
     if len(part) > 1 and _is_alias(part):
-        return Item(part[:-1], _alias(part[-1]))
-    return Item(part, None)
+        return Item(parsed(part[:-1]), _alias(part[-1]))
+    return Item(parsed(part), None)
 
 
 def _alias(token: Token) -> str:
@@ -364,10 +383,12 @@ def _join(before: Tokens, part: Tokens, word: Token) -> Join:
     if end == len(part):
         raise Unending(f"this JOIN has no condition: {_WINDOWED} AND ...", at)
     if part[end].word == "on":
-        return Join(kind, relation, part[end + 1 :], {}, at)  # type: ignore[arg-type]
+        if end + 1 == len(part):
+            raise Unending(f"this JOIN has no condition: {_WINDOWED} AND ...", at)
+        return Join(kind, relation, parsed(part[end + 1 :]), {}, at)  # type: ignore[arg-type]
     cursor = Cursor(part[end + 1 :])
     names = [Cursor(one).name("a column's name") for one in split(cursor.brackets(), ",")]
-    return Join(kind, relation, (), dict(names), at)  # type: ignore[arg-type]
+    return Join(kind, relation, None, dict(names), at)  # type: ignore[arg-type]
 
 
 def _relation(part: Tokens, at: int) -> Relation:

@@ -36,7 +36,7 @@ def tables_in(part: Tokens, known: Sequence[str]) -> Iterator[tuple[str, int]]:
     found = set()
     for before, token, after in zip(part, part[1:], [*part[2:], None], strict=False):
         is_place = before.word in ("from", "join") or before.text in (",", "(")
-        if not is_place or token.name not in known or token.name in found:
+        if not is_place or token.name is None or token.name not in known or token.name in found:
             continue
         if after is None or after.text not in (".", "("):
             found.add(token.name)
@@ -62,7 +62,8 @@ def built(
     name: str,
     wanted: Sequence[Wanted] | None,
 ) -> Node:
-    """tables: the rows of each. inner: those of `queries_in`, by where they begin. name: of the operators. wanted: as of `Rounds.built`. Raises Wrong."""
+    """tables: the rows of each. inner: those of `queries_in`, by where they begin. name: of the operators. wanted: as of
+    `Rounds.built`. Raises Wrong."""
     part = query.part
     called = _called(flow, part, udfs)
     needed = _columns(part)
@@ -115,16 +116,18 @@ def _columns(part: Tokens) -> set[str] | None:
 def _only(flow: Flow, node: Node, needed: set[str] | None, name: str, at: int) -> Node:
     """The rows with the columns that are needed, and at least one."""
     names = [column for column in node.names if needed is None or column in needed] or node.names[:1]
-    return node if names == node.schema.names else flow.query(node, Select({one: quoted(one) for one in names}), name, at)
+    return (
+        node if names == node.schema.names else flow.query(node, Select({one: quoted(one) for one in names}), name, at)
+    )
 
 
 def _names(text: Text, part: Tokens, node: Node) -> list[str]:
     """Of the results, as of other queries: what has no name has its own text."""
     items = items_of(part)
-    own = node.schema.names
+    own: list[str] = node.schema.names
     if items is None or len(items) != len(own) or not all(isinstance(item, Item) for item in items):
         return own
-    return [name_of(text.cut(item.part), item) for item in items if isinstance(item, Item)]
+    return [name_of(text, item) for item in items if isinstance(item, Item)]
 
 
 def _as_wanted(

@@ -255,6 +255,7 @@ class _Server:
         self.loop = loop
         self.executor = executor
         self.name = executor.name()
+        self.process = os.getpid()
         self.context: Any = None
         self.of_calls, self.of_context = object(), object()  # owners of Tasks
         self.clean = Context()  # each call starts from a copy
@@ -287,11 +288,13 @@ class _Server:
             try:
                 await self.init()
             except BaseException as error:
+                self.end_child(error)
                 started.set_result(describe(_without_our_frames(error)))
                 self.closing = True
                 self.context = None
                 self.loop.remove_reader(self.executor.fileno())
             else:
+                self.end_child(None)
                 started.set_result(None)
                 await self.until_settled()
                 self.executor.count_left_behind(await self.cancel_left(self.of_calls))
@@ -313,6 +316,11 @@ class _Server:
         self.loop.add_reader(self.executor.fileno(), self.turn)
         self.turn()
 
+    def end_child(self, raised: BaseException | None) -> None:
+        """Ends the process if the Context has forked it: the loop, and what it watches, are the parent's."""
+        if os.getpid() != self.process:
+            end(raised)
+
     async def until_settled(self) -> None:
         while not self.settled.done():
             try:
@@ -325,7 +333,9 @@ class _Server:
         try:
             if not self.executor.is_given_up() and hasattr(self.context, "close"):  # else the stop has reported it
                 await _within(CLOSE_SECONDS, self.context.close, CLOSE_TOOK_TOO_LONG)
+                self.end_child(None)
         except BaseException as error:
+            self.end_child(error)
             return describe(_without_our_frames(error))
         finally:
             self.context = None

@@ -17,6 +17,7 @@ from ..author.udf import Udf
 from ..version import PLUGIN_FORMAT, __version__
 from .module import Parcel, functions_of, module_of, user_traceback
 from .origin import source_of
+from .spawning import prepare as prepare_spawning
 
 __all__ = ["Refused", "Registered", "load"]
 
@@ -45,6 +46,7 @@ def load(
         reason = f"built in plugin format {built_format}, and the installed arroyo_udf_plugin {__version__} "
         raise Refused(ENVIRONMENT, f"{reason}loads format {PLUGIN_FORMAT}: build the plugin again")
     name, key, functions = described(descriptor)
+    prepare_spawning()
     try:
         module = module_of(parcel, name, key, source_of(library, name))
     except BaseException as error:  # SystemExit and KeyboardInterrupt at import are failures, too

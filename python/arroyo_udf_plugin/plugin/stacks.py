@@ -45,13 +45,10 @@ def _summary(exception: BaseException) -> str:
     """`Type: message`. Of this one alone: `traceback` looks at all that it comes from, or consists of."""
     if isinstance(exception, BaseExceptionGroup):
         return f"{type(exception).__name__}: {exception}"
-    cause, context, suppress = exception.__cause__, exception.__context__, exception.__suppress_context__
-    exception.__cause__ = exception.__context__ = None
-    try:
-        return "".join(traceback.format_exception_only(exception)).strip()
-    finally:
-        exception.__cause__, exception.__context__ = cause, context
-        exception.__suppress_context__ = suppress
+    # With a set of those it has seen, it leaves out the chain, which is another thread's to read or change meanwhile.
+    alone = traceback.TracebackException(type(exception), exception, None, compact=True, _seen=set())
+    alone.exceptions = None  # this is no group; from 3.13 on it asks
+    return "".join(alone.format_exception_only()).strip()
 
 
 def _reasons(exception: BaseException, indent: str, seen: set[int]) -> Iterator[str]:

@@ -57,6 +57,11 @@ class Replayed(Summary):
 def note_of_run(output: Path) -> Note:
     """How the run of an output was made, from OUT.rows. Raises InvalidArgument without it."""
     numbers = beside(output)
+    if output.is_dir():
+        raise InvalidArgument(
+            f"{output} is a folder, and a run's output is a file. To replay the dead letters of a pipeline, name the "
+            "pipeline: arroyo-udf replay PIPELINE.toml"
+        )
     if not output.is_file():
         raise InvalidArgument(f"{output}: there is no such file")
     if not is_ours(numbers):

@@ -277,6 +277,8 @@ def expected(text: str) -> str:
         return "there is no such operator: write one of DataFusion's"
     if (found := _EXPECTED.search(text)) is None:
         return text
+    if found[2] == "top" or found[1] == "literal int":  # DataFusion's parser takes `SELECT top` for another dialect's
+        return 'top is a word of SQL: write "top", in double quotes'
     wanted = found[1].replace("end of statement", "the end of the query")
     return f"write {wanted} here, not {'the end' if found[2] == 'EOF' else found[2]}"
 

@@ -4,8 +4,8 @@
     query.schema
     for rows in query.answers({"flights": batches}, memory=256 << 20): ...
 
-A function may stand there twice: `"mph if"(condition, miles, minutes)` is called for the rows for which the condition is
-true, and is null for the others.
+Each function has two names: `"mph if"(condition, miles, minutes)` is called for the rows for which the condition is true,
+and is null for the others.
 
 Whatever DataFusion has may be in it: it gets the text as it is. A function of a plugin is one of its own there, and
 called with a batch of rows. An async function is started once for a query, and has its rows in flight within a batch.
@@ -209,9 +209,7 @@ class _Called:
             if self._runtime is None:
                 self._runtime = self.function.start(ordered=True)
             first, self._next_id = self._next_id, self._next_id + len(arrays[0])
-            answers = [
-                results for _, results in self._runtime.map([tuple(arrays)], first_id=first, stop=False)
-            ]
+            answers = [results for _, results in self._runtime.map([tuple(arrays)], first_id=first, stop=False)]
         results = pa.Table.from_batches(answers) if answers else None
         if results is None:
             return pa.array([], self.function.returns)

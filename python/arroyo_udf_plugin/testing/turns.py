@@ -24,6 +24,7 @@ class Turns:
     """Of all partitions of a run, one reads at a time. is_free: no epochs are taken, so nobody waits for one."""
 
     INTERVAL = Interval(None, rows=1)
+    UNENDING = Interval(0.02, rows=1)  # of a source that does not end: for what moves behind the last rows
 
     def __init__(self, is_free: bool = False) -> None:
         self._is_free = is_free

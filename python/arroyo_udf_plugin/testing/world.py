@@ -12,6 +12,7 @@ Guarantees: when `run` returns, the engine's threads have ended.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import random
@@ -38,7 +39,7 @@ Loss = Literal["kill", "power", "torn"]
 
 LOSSES: tuple[Loss, ...] = ("kill", "power", "torn")
 _THREADS = ("arroyo-udf-slice", "arroyo-udf-epoch", "arroyo-udf-store")
-_PATIENCE = 60.0  # seconds for a thread of a stopped engine, which has nothing to wait for
+_PATIENCE = 60.0  # seconds for a thread of a stopped engine, which has nothing to wait for, and for missing rows
 
 
 class Broken(AssertionError):
@@ -118,12 +119,17 @@ class World:
             if scenario.until is not None and not stop.requests and scenario.until():
                 stop.request()
 
-        with scenario.opened(width) as planned:
+        patience = threading.Timer(_PATIENCE, stop.request)  # else an engine that lacks rows would wait for ever
+        if scenario.until is not None:
+            patience.start()
+        with contextlib.ExitStack() as ending:
+            ending.callback(patience.cancel)
+            planned = ending.enter_context(scenario.opened(width))
             inputs = [_in_turn(one, turns) for one in planned.inputs]
             return run(
                 _with_inputs(planned, inputs),
                 checkpoints=None if scenario.place is None else open_store(scenario.place),
-                interval=turns.INTERVAL,
+                interval=turns.INTERVAL if scenario.until is None else turns.UNENDING,
                 stop=stop,
                 progress=hear,
             ).ended
@@ -213,6 +219,8 @@ class World:
             return self.scenario.shown()
         except (ValueError, pa.ArrowException) as error:
             raise self.broken(f"the rows that are shown cannot be read: {error}") from error
+        except AssertionError as error:
+            raise self.broken(str(error)) from error
 
     def broken(self, text: str) -> Broken:
         return Broken(f"{text}\nthe schedule: " + "; ".join(self.history))

@@ -53,6 +53,10 @@ class Joining:
         return {self.time} | {token.name for text in (self.on, *self.select.values()) for token in tokens(text)}
 
 
+KEY = pa.field("$key", pa.binary())
+"""A further column of both sides, if results need the keys of their rows."""
+
+
 class Sides:
     """Rows of two sides in one stream. schema: of it. time: the column of event times, of both sides and the stream.
     needed: the stream has only these columns; None: all."""
@@ -63,7 +67,8 @@ class Sides:
             if len(side.get_all_field_indices(time)) != 1 or not is_time(side.field(time).type):
                 raise WrongQuery(f"a side has no column {time} of times, or several", "time")
         self._places = [
-            [place for place, name in enumerate(side.names) if needed is None or name in needed] for side in sides
+            [place for place, name in enumerate(side.names) if needed is None or name in needed or name == KEY.name]
+            for side in sides
         ]
         self.sides = [
             pa.schema([_without_cell(side.field(place)) for place in places])
@@ -110,7 +115,8 @@ class Sides:
 
 
 class Joined:
-    """schema: of the results. kept_schema: of what `kept` gives.
+    """schema: of the results, without the keys of both sides' rows, which are behind them if the sides have them.
+    kept_schema: of what `kept` gives.
 
     watermark: the latest; None: there was none yet. kept_rows: of what `kept` gives.
     """
@@ -121,6 +127,9 @@ class Joined:
         self._sides = Sides.of(given, joining.time)
         self.kept_schema = given
         self.schema = self._planned()
+        self._has_keys = all(KEY.name in side.names for side in self._sides.sides)
+        keys = [KEY.with_name(side + KEY.name) for side in _SIDES] if self._has_keys else []
+        self._answers = pa.schema([*self.schema, *keys])
         self._query: FeedOfTwo | None = None
         self.watermark: int | None = None
         self._storage = Storage(limits)
@@ -166,16 +175,16 @@ class Joined:
             self._query = FeedOfTwo(self._asked(), self._named_sides())
         answers = self._query.run([left, right])
         batches = [self._settled(answer) for answer in answers if answer.num_rows]
-        found = pa.Table.from_batches(batches, self.schema)
+        found = pa.Table.from_batches(batches, self._answers)
         order = pc.sort_indices(found.column(self._joining.time))
         yield from found.take(order).combine_chunks().to_batches()
 
     def _settled(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         columns = [
             one if one.type == type_ else one.cast(type_)
-            for one, type_ in zip(rows.columns, self.schema.types, strict=True)
+            for one, type_ in zip(rows.columns, self._answers.types, strict=True)
         ]
-        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+        return pa.RecordBatch.from_arrays(columns, schema=self._answers)
 
     # ---- Checkpoints ----
 
@@ -232,7 +241,9 @@ class Joined:
         return list(query.schema().types)
 
     def _asked(self) -> Written:
-        return self._written(self._text(self._joining.select, self._joining.on))
+        tables = self._joining.tables if self._has_keys else ()
+        keys = [f"{quoted(table)}.{quoted(KEY.name)}" for table in tables]
+        return self._written(self._text(self._joining.select, self._joining.on, keys))
 
     def _written(self, text: str) -> Written:
         """With functions that DataFusion lacks."""
@@ -249,10 +260,10 @@ class Joined:
         left, right = (f"{quoted(table)}.{quoted(self._joining.time)}" for table in self._joining.tables)
         return [*items.values(), f"coalesce({left}, {right})"]
 
-    def _text(self, items: Mapping[str, str], on: str) -> str:
+    def _text(self, items: Mapping[str, str], on: str, keys: Sequence[str] = ()) -> str:
         left, right = (quoted(table) for table in self._joining.tables)
         time = quoted(self._joining.time)
-        named = [f"{text}\nAS {quoted(f'__{place}')}" for place, text in enumerate(self._items(items))]
+        named = [f"{text}\nAS {quoted(f'__{place}')}" for place, text in enumerate([*self._items(items), *keys])]
         return (
             f"SELECT {', '.join(named)}\nFROM {_TABLES[0]} AS {left} {self._joining.kind.upper()} JOIN {_TABLES[1]} AS "
             f"{right}\nON {left}.{time} = {right}.{time} AND ({on}\n)"

@@ -126,3 +126,21 @@ def test_dead_letters_of_results_have_no_columns_of_the_source() -> None:
     assert [row["s"] for row in rows()] == [0]
     (letter,) = ds.dataset("dead").to_table().to_pylist()
     assert (letter["x"], letter["failed_file"], letter["failed_row"]) == (None, "window of out_rows_windows", 0)
+
+
+def test_the_window_of_a_full_join_beside_a_call() -> None:
+    """What both sides make together is there still when the call's results are."""
+    write([1, 2, 31])
+    views = "".join(
+        f"CREATE VIEW {name} AS SELECT tumble(interval '10 seconds') AS window, k, count(*) AS n FROM events "
+        f"WHERE {where} GROUP BY window, k;"
+        for name, where in (("l", "x < 2"), ("r", "x > 0"))
+    )
+    text = (
+        "INSERT INTO out SELECT window.start AS s, plane(k) AS p, l.n, r.n AS m FROM l FULL JOIN r USING (window, k);"
+    )
+    run(f"{TABLE} {views} {text}", udfs=("functions.so",))
+    assert [(row["s"].second, row["p"], row["n"], row["m"]) for row in rows()] == [
+        (0, "P-a", 2, 1),
+        (30, "P-a", None, 1),
+    ]

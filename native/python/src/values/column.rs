@@ -20,13 +20,16 @@ enum Values {
 pub struct ColumnWriter {
     validity: Validity,
     values: Values,
-    /// In a worker process: where each row is written down before the next one begins.
+    /// In a worker process: where each row is written down before the next one begins, and nowhere else.
     journal: Option<&'static mut Journal<'static>>,
 }
 
 impl ColumnWriter {
     /// For `rows` rows. Panics if pyarrow converts the type.
     pub fn new(conversion: &Conversion, rows: usize) -> ColumnWriter {
+        // SAFETY: the writer lives as long as the loop over the batch's rows, and no longer.
+        let journal = unsafe { journal::take() };
+        let rows = if journal.is_some() { 0 } else { rows };
         let values = match conversion {
             Conversion::Bool => Values::Bits(Validity::with_capacity(rows)),
             Conversion::Int(Int::I8 | Int::U8) => Values::W1(Vec::with_capacity(rows)),
@@ -40,8 +43,6 @@ impl ColumnWriter {
                 Values::LargeBytes(Offsets::with_capacity(rows), Vec::with_capacity(rows * 8))
             }
         };
-        // SAFETY: the writer lives as long as the loop over the batch's rows, and no longer.
-        let journal = unsafe { journal::take() };
         ColumnWriter { validity: Validity::with_capacity(rows), values, journal }
     }
 
@@ -53,6 +54,13 @@ impl ColumnWriter {
     pub unsafe fn push(&mut self, conversion: &Conversion, object: *mut PyObject) -> Result<(), String> {
         // SAFETY: passed on; the bytes are copied before the object goes away.
         let scalar = unsafe { conversion.write(object) }?;
+        if let Some(journal) = &mut self.journal {
+            match scalar {
+                Scalar::Fixed(x) => journal.fixed(x),
+                Scalar::Bytes(bytes) => journal.bytes(bytes),
+            }
+            return Ok(());
+        }
         match (&scalar, &mut self.values) {
             (Scalar::Fixed(x), Values::W8(values)) => values.push(*x),
             (Scalar::Fixed(x), Values::W4(values)) => values.push(*x as u32),
@@ -72,45 +80,44 @@ impl ColumnWriter {
             }
         }
         self.validity.push(true);
-        match (&mut self.journal, scalar) {
-            (None, _) => {}
-            (Some(journal), Scalar::Fixed(x)) => journal.fixed(x),
-            (Some(journal), Scalar::Bytes(bytes)) => journal.bytes(bytes),
-        }
         Ok(())
     }
 
     #[inline]
     pub fn push_null(&mut self) {
-        if let Some(journal) = &mut self.journal {
-            journal.null();
+        match &mut self.journal {
+            Some(journal) => journal.null(),
+            None => self.skip(1),
         }
-        self.skip();
     }
 
     /// A row without a value: an error with this text.
     pub fn push_error(&mut self, text: &str) {
-        if let Some(journal) = &mut self.journal {
-            journal.error(text);
+        match &mut self.journal {
+            Some(journal) => journal.error(text),
+            None => self.skip(1),
         }
-        self.skip();
     }
 
     #[inline]
-    fn skip(&mut self) {
+    fn skip(&mut self, rows: usize) {
         match &mut self.values {
-            Values::Bits(bits) => bits.push(false),
-            Values::W1(values) => values.push(0),
-            Values::W2(values) => values.push(0),
-            Values::W4(values) => values.push(0),
-            Values::W8(values) => values.push(0),
-            Values::Bytes(offsets, _) => offsets.skip(1),
-            Values::LargeBytes(offsets, _) => offsets.skip(1),
+            Values::Bits(bits) => (0..rows).for_each(|_| bits.push(false)),
+            Values::W1(values) => values.resize(values.len() + rows, 0),
+            Values::W2(values) => values.resize(values.len() + rows, 0),
+            Values::W4(values) => values.resize(values.len() + rows, 0),
+            Values::W8(values) => values.resize(values.len() + rows, 0),
+            Values::Bytes(offsets, _) => offsets.skip(rows),
+            Values::LargeBytes(offsets, _) => offsets.skip(rows),
         }
-        self.validity.push(false);
+        (0..rows).for_each(|_| self.validity.push(false));
     }
 
-    pub fn finish(self) -> ArrayData {
+    /// The column of so many rows; of rows that were written down elsewhere, nulls.
+    pub fn finish(mut self, rows: usize) -> ArrayData {
+        if self.journal.is_some() {
+            self.skip(rows);
+        }
         let (length, null_count) = (self.validity.len(), self.validity.nulls());
         let validity = self.validity.into_buffer();
         let buffers = match self.values {

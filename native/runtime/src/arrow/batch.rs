@@ -74,6 +74,11 @@ impl Batch {
         self.context.as_ref()
     }
 
+    /// What a call keeps of the context, which has its row's key already: only a trace parent is worth a reference.
+    pub fn traced(&self) -> Option<&Arc<BatchContext>> {
+        self.context().filter(|context| context.trace_parent.is_some())
+    }
+
     /// Of its rows, in nanoseconds from their acceptance.
     pub fn deadline(&self) -> Option<u64> {
         self.context().and_then(|context| context.deadline)

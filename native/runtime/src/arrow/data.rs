@@ -109,3 +109,21 @@ unsafe extern "C" fn release_exported(array: *mut ArrowArray) {
         (*array).release = None;
     }
 }
+
+/// An array that is released unless it goes on.
+pub struct Owned(pub ArrowArray);
+
+impl Owned {
+    pub fn into_array(mut self) -> ArrowArray {
+        std::mem::replace(&mut self.0, ArrowArray::empty())
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        if let Some(release) = self.0.release {
+            // SAFETY: ours, released once.
+            unsafe { release(&mut self.0) };
+        }
+    }
+}

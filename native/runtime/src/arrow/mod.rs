@@ -38,7 +38,7 @@ pub use build::{build, build_with_room};
 pub use check::{check, check_rows};
 pub use column::{Column, BAD_OFFSETS};
 pub use concat::concat;
-pub use data::{ArrayData, Buffer};
+pub use data::{ArrayData, Buffer, Owned};
 pub use layout::{child_schema, Layout};
 #[cfg(test)]
 pub(crate) use offsets::limit;

@@ -11,8 +11,8 @@
 //! * The library cannot cancel a row. Once all rows that its runtime holds are cancelled, the runtime is stopped, which ends
 //!   them, and another is started. A cancelled row left behind among others is stuck (R8).
 
-use super::theirs::{arguments, checked, AsyncFunctions, Library, Owned, Theirs, ThreadWaker};
-use crate::arrow::{build_with_room, check_rows, Batch, Column, Layout, NoRoom};
+use super::theirs::{arguments, checked, AsyncFunctions, Library, Theirs, ThreadWaker};
+use crate::arrow::{build_with_room, check_rows, Batch, Column, Layout, NoRoom, Owned};
 use crate::exports::Ran;
 use crate::failure::Failure;
 use crate::machine::{Outcome, Stuck, Token};
@@ -60,8 +60,8 @@ pub fn run(library: Library, signature: &Signature, batch: &Batch) -> Result<Ran
     };
     let one = |row: usize| match &whole {
         // It has values that its type does not allow: those are errors, the others count.
-        Some(values) => value(values, &signature.returns, row),
-        None => value(&call(row..row + 1)?, &signature.returns, 0),
+        Some(values) => value(values, signature.return_schema, &signature.returns, row),
+        None => value(&call(row..row + 1)?, signature.return_schema, &signature.returns, 0),
     };
     let mut failed = Vec::new();
     let values: Vec<Value> = (0..rows)
@@ -79,9 +79,14 @@ pub fn run(library: Library, signature: &Signature, batch: &Batch) -> Result<Ran
     Ok(Ran { results, with_outcomes })
 }
 
-fn value(array: &Owned, layout: &Layout, row: usize) -> Result<Value, String> {
-    // SAFETY: the array is valid, and lives as long as the view.
-    unsafe { Column::new(&array.0, layout, "the library's answer") }?.value(layout, row)
+/// A row's value, if its type allows it: [`Column::value`] looks at texts, but not at the precision of decimals.
+fn value(array: &Owned, schema: &abi::ArrowSchema, layout: &Layout, row: usize) -> Result<Value, String> {
+    // SAFETY: the array is valid, was checked against this type, and lives as long as the view.
+    unsafe {
+        let value = Column::new(&array.0, layout, "the library's answer")?.value(layout, row)?;
+        check_rows(&array.0, schema, row..row + 1, true)?;
+        Ok(value)
+    }
 }
 
 /// Starts the executor of `runtime`, in a thread of its own.
@@ -257,11 +262,20 @@ impl RowSender {
         };
         let signature = self.runtime.signature();
         let values = checked(values, signature.return_schema, &signature.returns, rows);
+        // SAFETY: the array was checked, and lives as long as the view.
+        let Ok(ids) = (unsafe { Column::new(&ids.0, &Layout::Fixed(8), "the library's answer") }) else {
+            self.bury();
+            return true;
+        };
         for row in 0..rows {
-            let Ok(Value::Fixed(id)) = value(&ids, &Layout::Fixed(8), row) else { continue };
+            let Ok(Value::Fixed(id)) = ids.value(&Layout::Fixed(8), row) else { continue };
             let Some(token) = self.running.remove(&id) else { continue };
             self.cancelled.remove(&token);
-            let outcome = match values.as_ref().map_err(String::clone).and_then(|values| value(values, &signature.returns, row)) {
+            let outcome = match values
+                .as_ref()
+                .map_err(String::clone)
+                .and_then(|values| value(values, signature.return_schema, &signature.returns, row))
+            {
                 Ok(value) => Outcome::Value(value),
                 Err(text) => Outcome::Error(text.into()),
             };
@@ -279,5 +293,21 @@ impl RowSender {
                 self.runtime.end(token, Outcome::Cancelled);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn f4_a_decimal_beyond_its_precision_is_the_error_of_its_row() {
+        let schema = field(c"", c"d:3,1", abi::ARROW_FLAG_NULLABLE);
+        let values = [Value::Wide([999, 0]), Value::Wide([1000, 0]), Value::Null];
+        let answer = Owned(build_with_room(&Layout::Fixed(16), values.iter()).0.export());
+        let value = |row| value(&answer, &schema, &Layout::Fixed(16), row);
+        assert!(matches!(value(0), Ok(Value::Wide([999, 0]))));
+        assert_eq!(value(1).err().as_deref(), Some("row 1 has more than 3 digits"));
+        assert!(matches!(value(2), Ok(Value::Null)));
     }
 }

@@ -5,7 +5,7 @@
 
 use super::arguments::other_type;
 use super::layout::{Array, Arrays, DrainResult, Future, Handle, Poll, PollContext, RunResult, Waker, WakerFunctions};
-use crate::arrow::{build, child_schema, Column, Layout};
+use crate::arrow::{build, child_schema, Column, Layout, Owned};
 use crate::signature::{exported, Signature};
 use crate::value::Value;
 use arroyo_udf_abi as abi;
@@ -90,24 +90,6 @@ pub fn checked(answer: Array, declared: &abi::ArrowSchema, layout: &Layout, rows
     // SAFETY: the library gave us a valid array, which lives as long as the view here.
     unsafe { Column::new(&array.0, layout, "the library's answer") }?;
     Ok(array)
-}
-
-/// An array that is released when it is dropped.
-pub struct Owned(pub abi::ArrowArray);
-
-impl Owned {
-    pub fn into_array(mut self) -> abi::ArrowArray {
-        std::mem::replace(&mut self.0, abi::ArrowArray::empty())
-    }
-}
-
-impl Drop for Owned {
-    fn drop(&mut self) {
-        if let Some(release) = self.0.release {
-            // SAFETY: ours, released once.
-            unsafe { release(&mut self.0) };
-        }
-    }
 }
 
 /// One started runtime of a library; used by one thread.

@@ -6,15 +6,13 @@
 //!
 //! Guarantees: a row that was taken ahead starts in the same turn or the next; if it is cancelled before, it ends without
 //! a call. Whoever has the lock and looks at rows empties the outboxes first, so an outcome counts from the moment at which
-//! it was left. The host is told of it [`TOLD`] later: by the executor as further rows end, or by the timer, which is asked
-//! as rows are taken, if results wait that the host was not told of. If neither follows an outcome, it waits for the end of
-//! the turn: code of other calls that takes long in that turn delays it.
+//! it was left. The host is told of it [`TOLD`](super::wake_ups::TOLD) later at most, whatever the executor does then: who
+//! leaves the first outcome that nobody is to tell of asks the timer.
 
 use super::executor::{After, Attempt, Orders, Seat};
 use super::outbox::{Outbox, ROOM};
 use super::seats::SeatState;
 use super::time_slice::next_rows;
-use super::wake_ups::TOLD;
 use super::{Runtime, State};
 use crate::machine::{Outcome, Token};
 use crate::timer::{lately, now, tick};
@@ -77,8 +75,6 @@ pub struct Ahead {
     /// How many rows it took last, and when.
     rows: u64,
     took: u64,
-    /// Since when there are outcomes of which the host was not told.
-    untold: Option<u64>,
 }
 
 impl Deref for Ahead {
@@ -93,7 +89,7 @@ impl Ahead {
     pub fn new(seat: Seat) -> Ahead {
         let settings = seat.settings();
         let most = if settings.gather.is_some() { 1 } else { ROOM as u64 };
-        Ahead { timeout: settings.timeout, most, seat, taken: VecDeque::with_capacity(ROOM), rows: 1, took: 0, untold: None }
+        Ahead { timeout: settings.timeout, most, seat, taken: VecDeque::with_capacity(ROOM), rows: 1, took: 0 }
     }
 
     pub fn runtime(&self) -> &Arc<Runtime> {
@@ -118,8 +114,13 @@ impl Ahead {
 
     /// As [`Seat::end_turn`].
     pub fn end_turn(&mut self) -> After {
-        self.untold = None;
         self.seat.end_turn_with(!self.taken.is_empty())
+    }
+
+    /// Whether it has rows that have not started.
+    #[cfg(all(test, not(loom)))]
+    pub(super) fn has_taken(&self) -> bool {
+        !self.taken.is_empty()
     }
 
     /// Whether an attempt could start now.
@@ -166,10 +167,18 @@ impl Ahead {
         if let Err((at, token, outcome)) = self.seat.outbox().leave((now, token, outcome)) {
             self.hand_over(at, token, outcome);
         }
-        if now.saturating_sub(*self.untold.get_or_insert(now)) > TOLD {
-            self.untold = None;
-            self.seat.notify();
+        if self.seat.outbox().nobody_tells() {
+            self.have_told();
         }
+    }
+
+    /// Makes the timer tell the host of what is in the outbox.
+    #[cold]
+    fn have_told(&self) {
+        let mut state = self.seat.lock();
+        state.take_outcomes();
+        state.tell_soon();
+        self.seat.keep_time(&mut state);
     }
 
     /// As [`Seat::closed`].

@@ -99,7 +99,6 @@ impl Runtime {
     pub fn notify(&self) {
         let mut state = self.lock();
         state.take_outcomes();
-        self.keep_time(&mut state);
         self.wake_after(state);
     }
 
@@ -130,6 +129,9 @@ impl Runtime {
                 state.discarded += u64::from(!state.machine.is_open(token));
                 state.machine.end_rows(now, token, outcomes);
             }
+        }
+        if state.has_results() {
+            state.tell_soon();
         }
         self.keep_time(&mut state);
     }
@@ -272,7 +274,6 @@ impl Seat {
         // In this order: a batch that is sent from now on wakes the executor, and one that was sent before is seen.
         self.inbox.set_asleep(true);
         self.take_in(&mut state);
-        self.keep_time(&mut state); // for outcomes that were left
         let has_work = has_rows || state.has_work(self.number);
         state.seats[self.number].asleep = !has_work;
         self.inbox.set_asleep(state.any_asleep());
@@ -375,10 +376,10 @@ impl State {
         let timeout = self.machine.settings().timeout;
         let attempt = self.remote.as_mut().map_or_else(|| self.machine.start(now), |remote| remote.start(now, timeout))?;
         self.note_start(attempt.token, seat);
-        self.tell_soon();
         Some(attempt)
     }
 
+    /// An attempt has ended. The caller keeps the time.
     pub(super) fn end(&mut self, now: u64, token: Token, outcome: Outcome<Value>) -> bool {
         self.note_end(token);
         let says_something = matches!(outcome, Outcome::Value(_) | Outcome::Error(_));
@@ -387,6 +388,9 @@ impl State {
             None => self.machine.end(now, token, outcome),
         };
         self.discarded += u64::from(says_something && !counts);
+        if self.has_results() {
+            self.tell_soon();
+        }
         counts
     }
 }

@@ -82,7 +82,6 @@ impl Runtime {
     pub fn deliver(&self) {
         let mut state = self.lock();
         self.take_in(&mut state);
-        self.keep_time(&mut state);
         self.wake_after(state);
     }
 
@@ -159,7 +158,6 @@ impl Runtime {
         self.take_in(&mut state);
         let now = state.not_back(now());
         state.machine.cancel(now, first_id, rows);
-        self.keep_time(&mut state);
         self.wake_after(state);
     }
 
@@ -211,7 +209,6 @@ impl Runtime {
         if mode == Stop::Cancel {
             state.remote.iter_mut().for_each(|remote| remote.cancel_all());
         }
-        self.keep_time(state);
     }
 
     /// See `stop_runtime` in the header (R13). A poisoned runtime is no exception: its calls are cancelled, and must end or

@@ -85,7 +85,7 @@ struct State {
     discarded: u64,
     /// There are results from turns that are over, so that a host wakes once per turn and not once per row.
     news: bool,
-    /// When the timer tells the host of results, if the executor does not do it before.
+    /// When the timer tells the host of results, if nobody does it before.
     tell_by: Option<u64>,
     /// How many threads in `wait` sleep for each condition.
     waiting: [u32; 2],
@@ -113,9 +113,9 @@ impl State {
         self.latest
     }
 
-    /// A row starts: the host need not wait for its end to be told of those that have ended.
+    /// Rows have ended: whatever the executor does now, the host is told soon. The caller keeps the time.
     fn tell_soon(&mut self) {
-        if self.tell_by.is_none() && !self.news && self.has_results() {
+        if self.tell_by.is_none() && !self.news {
             self.tell_by = Some(now() + wake_ups::TOLD);
         }
     }
@@ -304,7 +304,6 @@ impl Ticking for Runtime {
             }
             state.put_timeouts_off(now);
             self.between_sends(&mut state, |machine| machine.tick(now));
-            self.keep_time(&mut state);
             let stuck_for_good = state.machine.is_stuck();
             let poisoned = state.machine.poisoned().is_some();
             self.wake_after(state);

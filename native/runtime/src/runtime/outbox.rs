@@ -2,12 +2,13 @@
 //! ended. Whoever has the lock reads it.
 //!
 //! Guarantees: an outcome is taken once, whole (release and acquire). What is told of a call counts from the moment at which it
-//! was told, also if the executor's thread then blocks.
+//! was told, also if the executor's thread then blocks. Of an outcome that is left while nobody is to tell the host, the executor
+//! learns that ([`Outbox::nobody_tells`]).
 //! Assumes: one executor tells; of those that read, one at a time, with the runtime's lock.
 
 use super::time_slice::MOST;
 use crate::machine::{Outcome, Token};
-use crate::sync::{AtomicU64, AtomicUsize, Ordering, UnsafeCell};
+use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering, UnsafeCell};
 use crate::value::Value;
 
 /// How many outcomes it holds, and rows that were taken at once.
@@ -24,6 +25,8 @@ pub(super) struct Outbox {
     outcomes: [UnsafeCell<Option<Left>>; ROOM],
     left: AtomicUsize,
     taken: AtomicUsize,
+    /// The host has been told of results, or will be: by the timer, or by whoever has set this.
+    is_told: AtomicBool,
     /// When the call began of each row that was taken last.
     begun: [AtomicU64; ROOM],
 }
@@ -40,6 +43,7 @@ impl Default for Outbox {
             outcomes: std::array::from_fn(|_| UnsafeCell::new(None)),
             left: AtomicUsize::new(0),
             taken: AtomicUsize::new(0),
+            is_told: AtomicBool::new(false),
             begun: std::array::from_fn(|_| AtomicU64::new(NEVER)),
         }
     }
@@ -68,6 +72,24 @@ impl Outbox {
         let left = self.outcomes[count % ROOM].with_mut(|place| unsafe { (*place).take() });
         self.taken.store(count + 1, Ordering::Release);
         left
+    }
+
+    /// After an outcome was left: whether nobody is to tell the host of it; the executor's, which then sees to it.
+    ///
+    /// Either this comes before [`Outbox::set_told`], which then sees the outcome that was left; or it sees what was set. Both
+    /// replace the value, because a load could miss the latest one.
+    pub fn nobody_tells(&self) -> bool {
+        !self.is_told.swap(true, Ordering::AcqRel)
+    }
+
+    /// Whether somebody tells the host of outcomes that are left; with the runtime's lock.
+    pub fn set_told(&self, is_told: bool) {
+        self.is_told.swap(is_told, Ordering::AcqRel);
+    }
+
+    #[cfg(all(test, not(loom)))]
+    pub fn is_empty(&self) -> bool {
+        self.taken.load(Ordering::Relaxed) == self.left.load(Ordering::Acquire)
     }
 
     /// The call of row `place` begins; the executor's.

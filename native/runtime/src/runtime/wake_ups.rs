@@ -16,7 +16,7 @@ pub const SPACE: u32 = 4;
 /// As that: there are results. Unlike [`abi::RESULTS`], it does not hold only because the runtime is over.
 pub const NEWS: u32 = 8;
 
-/// How long rows that have ended may wait until the host is told of them, while further rows run.
+/// How long rows that have ended may wait until the host is told of them, while the executor's turn goes on.
 pub(super) const TOLD: u64 = 2_000_000;
 
 /// A host's request to be called.
@@ -99,7 +99,7 @@ impl Runtime {
             || condition & SPACE != 0 && (over || stopping || state.space() > 0)
     }
 
-    /// Gives the lock back after a change, then wakes every sleeper whose condition holds now.
+    /// Gives the lock back after a change, then wakes every sleeper whose condition holds now. Keeps the time.
     pub(super) fn wake_after(&self, mut state: MutexGuard<'_, State>) {
         let todo = self.todo(&mut state);
         drop(state);
@@ -108,8 +108,8 @@ impl Runtime {
 
     /// The wake-ups that a change makes necessary.
     fn todo(&self, state: &mut State) -> Todo {
-        state.news = state.has_results();
-        state.tell_by = None;
+        state.note_news();
+        self.keep_time(state);
         let mut executors = Woken::new();
         if self.inbox.is_asleep() {
             state.wake_seats(&mut executors);
@@ -142,5 +142,23 @@ impl Runtime {
                 self.act(todo);
             }
         }
+    }
+}
+
+impl State {
+    /// The host is told now of the results that there are, and the timer need not tell it.
+    fn note_news(&mut self) {
+        // In this order: of an outcome that is left from now on, the executor learns that nobody tells; any other is seen.
+        self.set_told(false);
+        self.take_outcomes();
+        self.news = self.has_results();
+        self.tell_by = None;
+        if self.news {
+            self.set_told(true);
+        }
+    }
+
+    fn set_told(&self, is_told: bool) {
+        self.seats.iter().for_each(|seat| seat.outbox.set_told(is_told));
     }
 }

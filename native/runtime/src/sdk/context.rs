@@ -4,6 +4,7 @@
 
 use crate::abi;
 use crate::failure::Failure;
+use crate::forks;
 use crate::limits::{close_took_too_long, init_took_too_long, GRACE};
 use crate::panics::catch_future;
 use std::future::Future;
@@ -58,7 +59,7 @@ pub fn open<X: UdfContext>(name: &str, tokio: &tokio::runtime::Handle, new: fn()
             context.init().await;
             context
         };
-        let end = match tokio::time::timeout(limit, catch_future(opening)).await {
+        let end = match tokio::time::timeout(limit, forks::within(catch_future(opening))).await {
             Ok(end) => end.map_err(|text| format!("init of the Context {text}")),
             Err(_) => Err(init_took_too_long(limit)),
         };
@@ -80,7 +81,7 @@ pub async fn close<X: UdfContext>(context: Arc<X>, limit: Duration) -> Result<()
         context.close().await;
         drop(context);
     });
-    tokio::time::timeout(limit, closing).await.unwrap_or_else(|_| Err(close_took_too_long(limit)))
+    tokio::time::timeout(limit, forks::within(closing)).await.unwrap_or_else(|_| Err(close_took_too_long(limit)))
 }
 
 #[cfg(test)]

@@ -19,8 +19,8 @@ use super::function::Function;
 use super::types::Return;
 use crate::abi;
 use crate::arrow::Batch;
-use crate::batch_context::BatchContext;
-use crate::call_info::CallInfo;
+use crate::batch_context::{BatchContext, Key};
+use crate::call_info::{key_of, CallInfo};
 use crate::failure::Failure;
 use crate::forks;
 use crate::limits::{CLOSE_TIME, INIT_TIME};
@@ -215,12 +215,13 @@ struct Named {
     id: u64,
     attempt: u16,
     deadline: u64,
+    key: Key,
     context: Option<Arc<BatchContext>>,
 }
 
 impl Named {
-    fn info(&self, runtime: &Runtime) -> CallInfo {
-        CallInfo::of(runtime, self.id, self.attempt, self.deadline, self.context.as_ref())
+    fn info(&self) -> CallInfo {
+        CallInfo::of(self.id, self.attempt, self.deadline, self.key, self.context.as_ref())
     }
 }
 
@@ -252,12 +253,13 @@ where
         loop {
             self.slice.count_row();
             let Attempt { token, id, attempt: number, deadline, .. } = attempt;
-            let named = Named { token, id, attempt: number, deadline, context: attempt.batch.context().cloned() };
+            let key = key_of(self.runtime.lineage(), id, &attempt.batch, attempt.row);
+            let named = Named { token, id, attempt: number, deadline, key, context: attempt.batch.traced().cloned() };
             let arguments = arguments::<A>(&attempt.batch, attempt.row);
             // The function owns its arguments: the batch lives no longer than its rows need it.
             drop(attempt);
             let outcome = match arguments {
-                Ok(Some(arguments)) => match named.info(&self.runtime).within(|| panics::catch(|| (self.call)(arguments))) {
+                Ok(Some(arguments)) => match named.info().within(|| panics::catch(|| (self.call)(arguments))) {
                     Ok(future) => return Some((named, future)),
                     Err(text) => Outcome::Error(text.into()),
                 },
@@ -317,13 +319,17 @@ where
         // SAFETY: as above; this is the only reference to it.
         let mut future = unsafe { Pin::new_unchecked(future) };
         loop {
-            let info = attempt.info(&shared.runtime);
+            let info = attempt.info();
             let poll = || match future.as_mut().as_pin_mut() {
                 Some(future) if !*cancelled => future.poll(context).map(|returned| shared.function.outcome(returned)),
                 _ => Poll::Ready(Outcome::Cancelled),
             };
             let polled = info.within(|| panics::catch(poll));
-            forks::end_stray();
+            forks::end_stray(|| match &polled {
+                Ok(Poll::Ready(Outcome::Error(text))) => Some(text),
+                Ok(_) => None,
+                Err(text) => Some(text),
+            });
             let outcome = match polled {
                 Ok(Poll::Pending) => {
                     *has_waited = true;

@@ -9,8 +9,8 @@ use super::message::{Counts, ATTEMPTS, SAID};
 use super::parcel::{self, Take};
 use super::record;
 use crate::abi;
-use crate::arrow::{check_rows, Batch, Layout};
-use crate::batch_context::BatchContext;
+use crate::arrow::{check_rows, Batch, Layout, Owned};
+use crate::batch_context::{BatchContext, Key};
 use crate::machine::{FurtherRow, Outcome, Stuck, Token};
 use crate::results::fits;
 use crate::runtime::remote::{Ended, Wishes};
@@ -22,6 +22,8 @@ use std::ffi::{CStr, CString};
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
+
+const KEY: usize = size_of::<Key>();
 
 /// A row on its way: its id, the number of its attempt, and where its arguments are: which of the message's batches, and where in
 /// that.
@@ -86,6 +88,8 @@ impl Outgoing {
         write_all(&self.batches, message, |(batch, rows), message| {
             let trace = batch.context().and_then(|context| context.trace_parent.as_deref());
             message.text(trace.map_or(b"", CStr::to_bytes))?;
+            let keys = batch.context().and_then(|context| context.keys.as_ref()).and_then(|keys| keys.get(rows.clone()));
+            message.text(keys.unwrap_or_default().as_flattened())?;
             // SAFETY: the batch has these rows, which were checked.
             unsafe { parcel::write(batch.array(), &arguments, rows.clone(), message) }
         })?;
@@ -120,39 +124,69 @@ fn arguments(signature: &Signature) -> Layout {
     Layout::Struct(signature.arguments.iter().map(|(_, layout)| layout.clone()).collect())
 }
 
-/// In the worker: what the host wants, and the attempts that it asks for. Follows [`ATTEMPTS`].
-pub fn read_wishes(signature: &'static Signature, message: &mut Reader) -> Result<(Wishes, Vec<Token>), String> {
-    let cancelled = read_all(message, read_token)?;
-    let asked = read_all(message, read_token)?;
-    let stuck = read_all(message, |message| Ok(Stuck { token: read_token(message)?, id: message.number()? }))?;
-    let arguments = arguments(signature);
-    let batches = read_all(message, |message| {
-        let trace = message.text()?;
-        let mut array = parcel::read(&arguments, Take::Copy, message)?;
-        // SAFETY: what was read has the buffers and children of its layout, and the host has checked what is in them.
-        let mut batch = unsafe { Batch::take(&mut array, &signature.arguments) }?;
-        batch.set_retired(signature.retired);
-        if !trace.is_empty() {
-            let trace_parent = CString::new(trace).map_err(|error| error.to_string())?;
-            batch.set_context(Some(Arc::new(BatchContext { deadline: None, trace_parent: Some(trace_parent) })));
+/// In the worker: what the host wants.
+pub struct Wanted {
+    pub wishes: Wishes,
+    /// The attempts that it asks for.
+    pub asked: Vec<Token>,
+    /// Those for whose arguments there is no memory.
+    pub unread: Vec<(Token, Ended)>,
+}
+
+impl Wanted {
+    /// Follows [`ATTEMPTS`].
+    pub fn read(signature: &'static Signature, message: &mut Reader) -> Result<Wanted, String> {
+        let cancelled = read_all(message, read_token)?;
+        let asked = read_all(message, read_token)?;
+        let stuck = read_all(message, |message| Ok(Stuck { token: read_token(message)?, id: message.number()? }))?;
+        let arguments = arguments(signature);
+        let batches = read_all(message, |message| read_batch(signature, &arguments, message))?;
+        let (mut calls, mut unread) = (Vec::new(), Vec::new());
+        for _ in 0..message.number()? {
+            let (token, row_deadline) = (read_token(message)?, message.number()?);
+            let rows = read_all(message, |message| {
+                let (id, attempt, batch, row) = (message.number()?, message.number()? as u16, message.size()?, message.size()?);
+                let batch = batches.get(batch).ok_or("a row of no batch")?;
+                Ok(batch.as_ref().map(|batch| FurtherRow { id, attempt, batch: Arc::clone(batch), row }))
+            })?;
+            match rows.into_iter().collect::<Result<Vec<_>, &String>>() {
+                Ok(mut rows) => {
+                    if rows.is_empty() || rows.iter().any(|row| row.row >= row.batch.rows()) {
+                        return Err("an attempt without rows".into());
+                    }
+                    let others = rows.split_off(1).into();
+                    let FurtherRow { id, attempt, batch, row } = rows.remove(0);
+                    calls.push(Attempt { token, id, attempt, deadline: row_deadline, row_deadline, batch, row, others });
+                }
+                Err(text) => unread.push((token, Ended::Whole(Outcome::Error(text.as_str().into())))),
+            }
         }
-        Ok(Arc::new(batch))
-    })?;
-    let calls = read_all(message, |message| {
-        let (token, row_deadline) = (read_token(message)?, message.number()?);
-        let mut rows = read_all(message, |message| {
-            let (id, attempt, batch, row) = (message.number()?, message.number()? as u16, message.size()?, message.size()?);
-            let batch = batches.get(batch).filter(|batch| row < batch.rows()).ok_or("a row of no batch")?;
-            Ok(FurtherRow { id, attempt, batch: Arc::clone(batch), row })
-        })?;
-        if rows.is_empty() {
-            return Err("an attempt without rows".into());
+        Ok(Wanted { wishes: Wishes { cancelled, stuck, calls }, asked, unread })
+    }
+}
+
+/// The outer error: the message is broken. The inner one: there is no memory for a copy.
+fn read_batch(signature: &'static Signature, arguments: &Layout, message: &mut Reader) -> Result<Result<Arc<Batch>, String>, String> {
+    let (trace, keys) = (message.text()?, message.text()?);
+    let mut after = message.clone();
+    let copied = parcel::read(arguments, Take::Copy, message);
+    let mut array = match copied {
+        Ok(array) => array,
+        Err(why) => {
+            drop(Owned(parcel::read(arguments, Take::View, &mut after)?)); // what follows it can be read
+            *message = after;
+            return Ok(Err(format!("no memory in its worker process for the arguments: {why}")));
         }
-        let others = rows.split_off(1).into();
-        let FurtherRow { id, attempt, batch, row } = rows.remove(0);
-        Ok(Attempt { token, id, attempt, deadline: row_deadline, row_deadline, batch, row, others })
-    })?;
-    Ok((Wishes { cancelled, stuck, calls }, asked))
+    };
+    // SAFETY: what was read has the buffers and children of its layout, and the host has checked what is in them.
+    let mut batch = unsafe { Batch::take(&mut array, &signature.arguments) }?;
+    batch.set_retired(signature.retired);
+    if !trace.is_empty() || !keys.is_empty() {
+        let trace_parent = (!trace.is_empty()).then(|| CString::new(trace)).transpose().map_err(|error| error.to_string())?;
+        let keys = (!keys.is_empty()).then(|| keys.chunks_exact(KEY).filter_map(|key| key.try_into().ok()).collect());
+        batch.set_context(Some(Arc::new(BatchContext { deadline: None, trace_parent, keys })));
+    }
+    Ok(Ok(Arc::new(batch)))
 }
 
 /// What a worker says of its attempts.

@@ -10,13 +10,13 @@ use super::parcel::{self, Take};
 use super::place::{NoWorker, Place, Seated, TRIES};
 use super::record;
 use super::worker::{Stopped, Worker, START_TIME};
-use crate::arrow::{check, check_rows, Batch, Layout};
+use crate::arrow::{check, check_rows, Batch, Layout, Owned};
 use crate::exports::Ran;
 use crate::failure::Failure;
 use crate::results;
 use crate::signature::Signature;
 use crate::value::Value;
-use arroyo_udf_abi::{self as abi, ArrowArray};
+use arroyo_udf_abi as abi;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -342,25 +342,8 @@ impl Call<'_> {
 
 /// Ends a call: the workers that have a share of it.
 fn stop(seats: &mut [Seated], tasks: &[Option<Task>], why: Stopped) -> NoResults {
-    let busy = seats.iter_mut().zip(tasks).filter(|(_, task)| task.is_some());
-    busy.for_each(|(seat, _)| drop(seat.clear()));
+    let mut busy: Vec<_> = seats.iter_mut().zip(tasks).filter(|(_, task)| task.is_some()).map(|(seat, _)| seat).collect();
+    Worker::kill_all(busy.iter_mut().filter_map(|seat| seat.worker()));
+    busy.into_iter().for_each(|seat| drop(seat.clear()));
     NoResults::Stopped(why)
-}
-
-/// An array that is released unless it goes on.
-struct Owned(ArrowArray);
-
-impl Owned {
-    fn into_array(mut self) -> ArrowArray {
-        std::mem::replace(&mut self.0, ArrowArray::empty())
-    }
-}
-
-impl Drop for Owned {
-    fn drop(&mut self) {
-        if let Some(release) = self.0.release {
-            // SAFETY: ours, released once.
-            unsafe { release(&mut self.0) };
-        }
-    }
 }

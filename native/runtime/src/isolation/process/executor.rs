@@ -227,8 +227,8 @@ impl Sender {
             let Some(seat) = self.seat.upgrade() else { return self.let_go() };
             seat.begin_turn(&mut orders);
             self.note(&mut orders);
-            if let Err(text) = self.receive(&seat) {
-                seat.poison(&text);
+            if let Err(why) = self.receive(&seat) {
+                self.fail(&seat, &format!("the worker process was ended, because its answer is broken: {why}"));
             }
             self.send(&seat);
             let is_full = self.is_full();
@@ -309,6 +309,18 @@ impl Sender {
             NoWorker::Stopped(why) => why.failure(name),
         };
         let mut worker = self.place.take().further(&self.start).map_err(no_worker)?;
+        self.await_start(&mut worker).inspect_err(|_| {
+            // It may start all the same: then it closes its Context.
+            drop(worker.lane.post(|message| message.byte(LEAVE)));
+        })?;
+        self.counted = Counts::default();
+        self.worker = Some(worker);
+        Ok(())
+    }
+
+    /// Waits until the function has started.
+    fn await_start(&self, worker: &mut Further) -> Result<(), Unopened> {
+        let name = &self.signature.name;
         let until = Instant::now() + INIT_TIME + 2 * GRACE;
         while worker.lane.received.is_free() {
             let left = until.saturating_duration_since(Instant::now());
@@ -318,7 +330,7 @@ impl Sender {
                 return Err(Failure::for_now(abi::ENVIRONMENT, text).into());
             }
             if worker.lane.wait(Some(worker.end.as_raw_fd()), Some(left)) && worker.lane.received.is_free() {
-                let how = self.place.take().obituary(&worker);
+                let how = self.place.take().obituary(worker);
                 return Err(Unopened::Ended(Failure::new(abi::USER_CODE, format!("{name}: start failed: {how}"))));
             }
         }
@@ -333,8 +345,6 @@ impl Sender {
             other => return Err(broken(format!("a message of kind {other}")).into()),
         }
         worker.lane.take();
-        self.counted = Counts::default();
-        self.worker = Some(worker);
         Ok(())
     }
 
@@ -415,8 +425,20 @@ impl Sender {
                 None => std::thread::sleep(Duration::from_millis(1)), // until one of the two is so, which is soon
             }
         };
+        self.fail_all(seat, &text);
+    }
+
+    /// Ends the worker, which makes no sense or takes nothing: attempts that it has are errors, and the next ones have another.
+    fn fail(&mut self, seat: &Seat, text: &str) {
+        if let Some(worker) = self.worker.take() {
+            worker.kill();
+        }
+        self.fail_all(seat, text);
+    }
+
+    fn fail_all(&mut self, seat: &Seat, text: &str) {
         for (token, attempt) in std::mem::take(&mut self.running) {
-            attempt.fail(seat, token, &text);
+            attempt.fail(seat, token, text);
         }
         (self.untold, self.stuck) = (Orders::default(), 0);
     }
@@ -457,11 +479,18 @@ impl Sender {
         match worker.lane.post(|message| outgoing.write(signature, untold, message)) {
             Ok(()) => self.untold = Orders::default(),
             Err(error) => {
+                // The orders need next to no memory.
+                let told = untold.is_empty() || worker.lane.post(|message| Outgoing::default().write(signature, untold, message)).is_ok();
                 let text = format!("no shared memory for its arguments: {error}");
                 for (attempt, _) in outgoing.attempts {
                     if let Some(running) = self.running.remove(&attempt.token) {
                         running.fail(seat, attempt.token, &text);
                     }
+                }
+                if told {
+                    self.untold = Orders::default();
+                } else {
+                    self.fail(seat, &format!("the worker process was ended, because there is no shared memory for orders: {error}"));
                 }
             }
         }

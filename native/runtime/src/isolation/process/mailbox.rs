@@ -162,6 +162,7 @@ impl Writer<'_> {
 }
 
 /// Reads a message. An error is the text that it is broken, which never happens while the writer is sound.
+#[derive(Clone)]
 pub struct Reader<'a> {
     memory: &'a Memory,
     at: usize,
@@ -243,9 +244,7 @@ impl Bell {
     }
 
     pub fn ring(&self) {
-        let one = 1u64;
-        // SAFETY: eight bytes, as an eventfd wants them. It cannot fail but for a number that is never reached.
-        unsafe { libc::write(self.0.as_raw_fd(), (&raw const one).cast(), 8) };
+        ring(self.0.as_raw_fd());
     }
 
     /// Makes it quiet.
@@ -254,6 +253,13 @@ impl Bell {
         // SAFETY: eight bytes, as an eventfd gives them. It does not wait.
         unsafe { libc::read(self.0.as_raw_fd(), (&raw mut number).cast(), 8) };
     }
+}
+
+/// Rings the bell with this descriptor.
+pub fn ring(bell: RawFd) {
+    let one = 1u64;
+    // SAFETY: eight bytes, as an eventfd wants them. It cannot fail but for a number that is never reached.
+    unsafe { libc::write(bell, (&raw const one).cast(), 8) };
 }
 
 /// How long to look for an answer before it is waited for: a sleep and its wake-up take longer.

@@ -125,18 +125,23 @@ impl Memory {
     }
 }
 
-/// Makes sure that there is memory for these bytes of a file.
-fn allocate(file: &File, start: usize, end: usize) -> io::Result<()> {
-    loop {
+/// Makes sure that there is memory for these bytes of a file. A signal undoes a whole step, so steps get smaller until one ends
+/// between two signals.
+fn allocate(file: &File, mut start: usize, end: usize) -> io::Result<()> {
+    let mut step = end - start;
+    while start < end {
+        let bytes = step.min(end - start);
         // SAFETY: a file of ours.
-        if unsafe { libc::fallocate(file.as_raw_fd(), 0, start as i64, (end - start) as i64) } == 0 {
-            return Ok(());
+        if unsafe { libc::fallocate(file.as_raw_fd(), 0, start as i64, bytes as i64) } == 0 {
+            start += bytes;
+            continue;
         }
         match io::Error::last_os_error() {
-            error if error.kind() == io::ErrorKind::Interrupted => {} // by a signal
+            error if error.kind() == io::ErrorKind::Interrupted => step = (step / 2).max(STEP),
             error => return Err(error),
         }
     }
+    Ok(())
 }
 
 impl Drop for Memory {

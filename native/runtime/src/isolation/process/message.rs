@@ -94,7 +94,7 @@ impl Start {
 
 /// The version of what host and worker say to each other, and of the lane: to be raised with each change of them. The first
 /// number of [`Hello`], because the two may have toolkits of their own.
-pub const PROTOCOL: u64 = 2;
+pub const PROTOCOL: u64 = 3;
 
 /// With the first lane: the process of the host, the limits, the plugin. Its file, which the host has open, comes along.
 #[derive(Debug, Clone, PartialEq, Eq)]

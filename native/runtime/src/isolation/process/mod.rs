@@ -120,7 +120,9 @@ impl Processes {
         let mut seats: Vec<_> = self.seats.iter().filter_map(|seat| seat.try_take()).take(wanted).collect();
         if seats.is_empty() {
             self.check_thread(name)?;
-            seats.extend(self.seats.iter().min_by_key(|seat| seat.waiting()).map(|seat| seat.take()));
+            let fewest = self.seats.iter().min_by_key(|seat| seat.waiting());
+            let taken = fewest.map(|seat| seat.take_unless(|| self.spec.stopped())).transpose();
+            seats.extend(taken.map_err(|why| why.failure(name))?);
         }
         Ok(seats)
     }

@@ -7,7 +7,7 @@
 //! Assumes rows that were checked with all their offsets ([`check_rows`](crate::arrow::check_rows)) when they are written.
 
 use super::mailbox::{Reader, Writer};
-use crate::arrow::{bits, nulls, ArrayData, Buffer, Layout};
+use crate::arrow::{bits, nulls, ArrayData, Buffer, Layout, Owned};
 use arroyo_udf_abi::ArrowArray;
 use std::io;
 use std::ops::Range;
@@ -173,7 +173,7 @@ pub fn read(layout: &Layout, take: Take, from: &mut Reader) -> Result<ArrowArray
     };
     let sized = |width: usize| length.checked_mul(width).ok_or_else(|| format!("{length} values of {width} bytes"));
     let mut buffers = vec![validity];
-    let mut children = Children(Vec::new());
+    let mut children = Vec::new();
     match layout {
         Layout::Null => {}
         Layout::Bool => buffers.push(bitmap(from)?),
@@ -184,30 +184,17 @@ pub fn read(layout: &Layout, take: Take, from: &mut Reader) -> Result<ArrowArray
         }
         Layout::List(item) | Layout::LargeList(item) => {
             buffers.push(offsets(layout, length, take, from)?.0);
-            children.0.push(read(item, take, from)?);
+            children.push(Owned(read(item, take, from)?));
         }
-        Layout::FixedList(_, item) => children.0.push(read(item, take, from)?),
+        Layout::FixedList(_, item) => children.push(Owned(read(item, take, from)?)),
         Layout::Struct(fields) => {
             for field in fields {
-                children.0.push(read(field, take, from)?);
+                children.push(Owned(read(field, take, from)?));
             }
         }
     }
-    Ok(ArrayData { length, null_count, buffers, children: std::mem::take(&mut children.0) }.export())
-}
-
-/// Children that are released if the rest of their parent cannot be read.
-struct Children(Vec<ArrowArray>);
-
-impl Drop for Children {
-    fn drop(&mut self) {
-        for child in &mut self.0 {
-            if let Some(release) = child.release {
-                // SAFETY: ours, released once.
-                unsafe { release(child) };
-            }
-        }
-    }
+    let children = children.into_iter().map(Owned::into_array).collect();
+    Ok(ArrayData { length, null_count, buffers, children }.export())
 }
 
 fn buffer(bytes: usize, take: Take, from: &mut Reader) -> Result<Buffer, String> {
@@ -281,8 +268,8 @@ mod tests {
         writer.byte(7).unwrap();
         for take in [Take::View, Take::Copy] {
             let mut reader = mailbox.read().unwrap();
-            let children = Children(vec![read(&layout, take, &mut reader).unwrap()]);
-            assert!(shape(&children.0[0], &layout).iter().all(|length| *length == 0));
+            let array = Owned(read(&layout, take, &mut reader).unwrap());
+            assert!(shape(&array.0, &layout).iter().all(|length| *length == 0));
             assert_eq!(reader.byte(), Ok(7), "the message ends where it was written to");
         }
     }

@@ -4,11 +4,12 @@
 //! to do with it. What says itself why it cannot start is believed at once.
 
 use super::message::Start;
-use super::worker::{Further, Spec, Stopped, Unready, Worker};
+use super::worker::{Further, Spec, Stopped, Unready, Worker, TICK};
 use crate::sync::Unpoisoned;
 use std::io;
+use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// The pause before a worker starts after one that answered nothing, doubled with each further one.
@@ -18,12 +19,21 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 pub const TRIES: u32 = 5;
 
 pub struct Seat {
-    place: Mutex<Place>,
+    /// Whether a thread uses the place.
+    used: Mutex<bool>,
+    free: Condvar,
     waiting: AtomicUsize,
+    place: Mutex<Place>,
 }
 
 /// A place while one thread uses it.
-pub type Seated<'a> = MutexGuard<'a, Place>;
+pub struct Seated<'a> {
+    place: MutexGuard<'a, Place>,
+    /// Dropped last.
+    _use: Use<'a>,
+}
+
+struct Use<'a>(&'a Seat);
 
 pub struct Place {
     spec: Arc<Spec>,
@@ -42,28 +52,74 @@ pub enum NoWorker {
 
 impl Seat {
     pub fn new(spec: Arc<Spec>) -> Seat {
-        Seat { place: Mutex::new(Place { spec, worker: None, failures: 0, not_before: None }), waiting: AtomicUsize::new(0) }
+        let place = Mutex::new(Place { spec, worker: None, failures: 0, not_before: None });
+        Seat { used: Mutex::new(false), free: Condvar::new(), waiting: AtomicUsize::new(0), place }
     }
 
     /// None: another thread uses it.
     pub fn try_take(&self) -> Option<Seated<'_>> {
-        match self.place.try_lock() {
-            Ok(place) => Some(place),
-            Err(std::sync::TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(std::sync::TryLockError::WouldBlock) => None,
+        let was_used = std::mem::replace(&mut *self.used.lock().unpoisoned(), true);
+        (!was_used).then(|| self.seated())
+    }
+
+    /// Waits until no other thread uses it.
+    pub fn take(&self) -> Seated<'_> {
+        loop {
+            if let Ok(seated) = self.take_unless(|| None) {
+                return seated;
+            }
         }
     }
 
-    pub fn take(&self) -> Seated<'_> {
+    /// As [`Seat::take`], until the host waits no longer.
+    pub fn take_unless(&self, stopped: impl Fn() -> Option<Stopped>) -> Result<Seated<'_>, Stopped> {
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        let place = self.place.lock().unpoisoned();
+        let taken = loop {
+            let used = self.used.lock().unpoisoned();
+            let (mut used, _) = self.free.wait_timeout_while(used, TICK, |used| *used).unpoisoned();
+            if !std::mem::replace(&mut *used, true) {
+                drop(used);
+                break Ok(self.seated());
+            }
+            drop(used); // the host may run a handler of a signal, which uses this plugin
+            if let Some(why) = stopped() {
+                break Err(why);
+            }
+        };
         self.waiting.fetch_sub(1, Ordering::Relaxed);
-        place
+        taken
+    }
+
+    /// This thread uses the place.
+    fn seated(&self) -> Seated<'_> {
+        let _use = Use(self);
+        Seated { place: self.place.lock().unpoisoned(), _use }
     }
 
     /// How many threads wait for it.
     pub fn waiting(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Use<'_> {
+    fn drop(&mut self) {
+        *self.0.used.lock().unpoisoned() = false;
+        self.0.free.notify_one();
+    }
+}
+
+impl Deref for Seated<'_> {
+    type Target = Place;
+
+    fn deref(&self) -> &Place {
+        &self.place
+    }
+}
+
+impl DerefMut for Seated<'_> {
+    fn deref_mut(&mut self) -> &mut Place {
+        &mut self.place
     }
 }
 

@@ -7,7 +7,7 @@ use super::journal::Journal;
 use super::mailbox::{Mailbox, Reader};
 use super::message::{identity, write_failure, RECORDS, RESULTS};
 use super::parcel::{self, Take};
-use crate::arrow::{check_rows, child_schema, Column, Layout};
+use crate::arrow::{check_rows, child_schema, Column, Layout, Owned};
 use crate::failure::Failure;
 use crate::forks;
 use crate::signature::{text, Signature};
@@ -21,6 +21,7 @@ use std::ops::Range;
 use std::os::fd::{IntoRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
+use std::ptr::{null, null_mut};
 
 /// Whether the loop over the rows of a function takes the [`Journal`]: of its plugin's language, and its types.
 pub type Journals = fn(&str, &Signature) -> bool;
@@ -86,9 +87,20 @@ impl Plugin {
         let function = self.functions.get(index).ok_or("the host calls a function that is not there")?;
         // A vectorised function may keep its arrays, and the host writes the next message over this one.
         let take = if function.signature.vectorized { Take::Copy } else { Take::View };
-        let mut arguments = Arguments(parcel::read(&function.arguments, take, message)?);
         let memory = |error: io::Error| format!("no shared memory for the results: {error}");
+        let mut arguments = match parcel::read(&function.arguments, take, message) {
+            Ok(arguments) => Owned(arguments),
+            // The host is sound, so it is memory that a copy lacks.
+            Err(why) => {
+                sent.write().begin(number);
+                let text = format!("{}: no memory in its worker process for the arguments: {why}", function.signature.name);
+                return write_failure(sent, abi::ENVIRONMENT, &text).map_err(memory);
+            }
+        };
         if function.signature.vectorized {
+            if function.signature.run_timeout.is_some() {
+                function.load(self.table, index as u32); // the time begins afterwards
+            }
             sent.write().begin(number);
             return match function.call(self.table, index as u32, &mut arguments.0) {
                 Ok(results) if results.are_sound() => results.write(&function.signature, sent).map_err(memory),
@@ -98,7 +110,7 @@ impl Plugin {
             };
         }
         let rows = arguments.0.length as usize;
-        let call = |first: usize, count: usize| function.call(self.table, index as u32, &mut arguments.slice(first, count));
+        let call = |first: usize, count: usize| function.call(self.table, index as u32, &mut slice(&arguments.0, first, count));
         if function.signature.run_timeout.is_some() {
             drop(call(0, 0)); // imports the plugin's module, if that was not done; the time begins afterwards
         }
@@ -142,25 +154,19 @@ fn is_at(path: &CStr, file: &OwnedFd) -> bool {
     matches!((there, here), (Ok(there), Ok(here)) if (there.dev(), there.ino()) == (here.dev(), here.ino()))
 }
 
-/// The arguments of all rows.
-struct Arguments(abi::ArrowArray);
-
-impl Arguments {
-    /// Some of the rows, as an array that may be released.
-    fn slice(&self, first: usize, count: usize) -> abi::ArrowArray {
-        let whole = &self.0;
-        abi::ArrowArray {
-            length: count as i64,
-            null_count: whole.null_count,
-            offset: first as i64,
-            n_buffers: whole.n_buffers,
-            n_children: whole.n_children,
-            buffers: whole.buffers,
-            children: whole.children,
-            dictionary: whole.dictionary,
-            release: Some(release_slice),
-            private_data: std::ptr::null_mut(),
-        }
+/// Some rows of an array that outlives the answer, as an array that may be released.
+fn slice(whole: &abi::ArrowArray, first: usize, count: usize) -> abi::ArrowArray {
+    abi::ArrowArray {
+        length: count as i64,
+        null_count: whole.null_count,
+        offset: first as i64,
+        n_buffers: whole.n_buffers,
+        n_children: whole.n_children,
+        buffers: whole.buffers,
+        children: whole.children,
+        dictionary: whole.dictionary,
+        release: Some(release_slice),
+        private_data: null_mut(),
     }
 }
 
@@ -169,28 +175,35 @@ unsafe extern "C" fn release_slice(array: *mut abi::ArrowArray) {
     unsafe { (*array).release = None };
 }
 
-impl Drop for Arguments {
-    fn drop(&mut self) {
-        if let Some(release) = self.0.release {
-            // SAFETY: ours, released once.
-            unsafe { release(&mut self.0) };
-        }
-    }
-}
-
 impl Function {
+    /// Imports the plugin's module, if that was not done, and calls nothing: there are no arguments.
+    fn load(&self, table: &abi::Table, number: u32) {
+        let mut error = abi::Error::empty();
+        // SAFETY: the contract has an error for pointers that are null; the error struct is ours.
+        let status = unsafe { (table.run)(number, null_mut(), null(), null_mut(), null_mut(), &mut error) };
+        drop(failure(status, error)); // what is wrong with the module is the next call's
+    }
+
     /// Takes the arguments, unless it fails.
     fn call(&self, table: &abi::Table, number: u32, arguments: &mut abi::ArrowArray) -> Result<Results, Failure> {
         let mut error = abi::Error::empty();
-        let mut results = Results { array: abi::ArrowArray::empty(), schema: std::ptr::null() };
+        let mut results = Results { array: Owned(abi::ArrowArray::empty()), schema: std::ptr::null() };
         let rows = arguments.length;
         // SAFETY: the arguments are of the declared types; the other structs are ours, to be filled in.
-        let status = unsafe { (table.run)(number, arguments, std::ptr::null(), &mut results.array, &mut results.schema, &mut error) };
-        forks::end_stray(); // before the child writes where its parent does
+        let status = unsafe { (table.run)(number, arguments, std::ptr::null(), &mut results.array.0, &mut results.schema, &mut error) };
+        // Before the child writes where its parent does.
+        if forks::is_stray() {
+            let first = (status == abi::OK && rows > 0).then(|| results.row(&self.signature, 0, 0));
+            forks::end(match (status, &first) {
+                (abi::OK, Some(Err(text))) => Some(text),
+                (abi::OK, _) => None,
+                _ => Some("the function was not called"),
+            });
+        }
         if status != abi::OK {
             return Err(failure(status, error));
         }
-        let wrong = match results.array.length {
+        let wrong = match results.array.0.length {
             _ if results.schema.is_null() => "no schema".to_string(),
             length if length != rows => format!("{length} rows for {rows}"),
             _ => return Ok(results),
@@ -213,17 +226,8 @@ pub fn failure(status: abi::Status, mut error: abi::Error) -> Failure {
 
 /// What `run` has answered.
 pub struct Results {
-    pub array: abi::ArrowArray,
+    pub array: Owned,
     pub schema: *const abi::ArrowSchema,
-}
-
-impl Drop for Results {
-    fn drop(&mut self) {
-        if let Some(release) = self.array.release {
-            // SAFETY: ours, released once.
-            unsafe { release(&mut self.array) };
-        }
-    }
 }
 
 impl Results {
@@ -234,8 +238,8 @@ impl Results {
             let schema = self.schema.as_ref()?;
             let is_named =
                 |i: &usize| child_schema(schema, *i).is_ok_and(|child| !child.name.is_null() && CStr::from_ptr(child.name) == name);
-            let i = (0..self.array.n_children as usize).find(is_named)?;
-            (*self.array.children.add(i)).as_ref()
+            let i = (0..self.array.0.n_children as usize).find(is_named)?;
+            (*self.array.0.children.add(i)).as_ref()
         }
     }
 
@@ -244,7 +248,7 @@ impl Results {
         let Some(field) = self.field(name) else { return Ok(Value::Null) };
         // SAFETY: an array of the plugin, which lives as long as self.
         let column = unsafe { Column::new(field, layout, "the result") }?;
-        let row = self.array.offset as usize + row;
+        let row = self.array.0.offset as usize + row;
         if row < field.length as usize {
             return column.value(layout, row);
         }
@@ -273,11 +277,11 @@ impl Results {
     /// Whether some rows are what their type says, texts and decimals included.
     fn check(&self, rows: Range<usize>) -> Result<(), String> {
         // SAFETY: the plugin answers with a valid schema, and an array that follows it in all that the check cannot tell.
-        unsafe { check_rows(&self.array, self.schema.as_ref().ok_or("the result has no schema")?, rows, true) }
+        unsafe { check_rows(&self.array.0, self.schema.as_ref().ok_or("the result has no schema")?, rows, true) }
     }
 
     fn are_sound(&self) -> bool {
-        self.check(0..self.array.length as usize).is_ok()
+        self.check(0..self.array.0.length as usize).is_ok()
     }
 
     /// How each row ended.
@@ -285,7 +289,7 @@ impl Results {
         let mut message = sent.write();
         message.byte(RECORDS)?;
         let mut journal = Journal::new(message);
-        for row in 0..self.array.length as usize {
+        for row in 0..self.array.0.length as usize {
             journal.record(self.row(signature, row, row as u64).as_ref().map_err(|text| &**text));
         }
         journal.broken().map_or(Ok(()), |error| Err(io::Error::new(error.kind(), error.to_string())))
@@ -293,7 +297,7 @@ impl Results {
 
     /// All of them, which are sound.
     fn write(&self, signature: &Signature, sent: &mut Mailbox) -> io::Result<()> {
-        let rows = self.array.offset as usize..(self.array.offset + self.array.length) as usize;
+        let rows = self.array.0.offset as usize..(self.array.0.offset + self.array.0.length) as usize;
         let mut message = sent.write();
         message.byte(RESULTS)?;
         let fields = [c"value", c"outcome", c"error"].map(|name| self.field(name));

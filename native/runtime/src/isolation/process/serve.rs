@@ -32,7 +32,8 @@ pub fn serve(journals: Journals) -> Result<(), String> {
     let received = Lane::receive(socket.as_raw_fd()).map_err(|error| failed("the host sends no memory", error))?;
     let Some(Received { mut lane, message, file }) = received else { return Ok(()) };
     let opened = Hello::read(&message).and_then(|hello| {
-        forks::watch_worker().map_err(|failure| failure.text)?;
+        threads::work_for_a_host();
+        forks::watch().map_err(|failure| failure.text)?;
         end_with(hello.host, socket).and_then(|()| limit(hello.limits)).map_err(|error| error.to_string())?;
         Plugin::open(hello.plugin, file.ok_or("the host sends no library")?, hello.identity)
     });

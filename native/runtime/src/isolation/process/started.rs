@@ -5,14 +5,16 @@
 //! Guarantees: never waits for user code, except at the start and at the end. An answer waits until the host has taken the one
 //! before.
 
-use super::attempts::{read_wishes, Said};
+use super::attempts::{Said, Wanted};
 use super::lane::Lane;
+use super::mailbox::ring;
 use super::message::{write_failure, Counts, Start, ATTEMPTS, FORGET, LEAVE, READY};
 use super::plugin::{failure, Plugin};
 use crate::failure::Failure;
 use crate::limits::{CLOSE_TIME, GRACE};
 use crate::log;
 use crate::machine::{Stop, Token};
+use crate::runtime::remote::Ended;
 use crate::runtime::{Runtime, NEWS};
 use crate::signature::text;
 use crate::sync::Unpoisoned;
@@ -22,6 +24,7 @@ use std::ffi::{c_char, c_void, CStr};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 pub const ID: &CStr = c"worker/2";
 
@@ -119,15 +122,12 @@ unsafe extern "C" fn write_log(data: *mut c_void, _level: u32, line: *const c_ch
     // SAFETY: the log outlives the runtime; the text ends with a zero.
     let (log, line) = unsafe { (&*data.cast::<Log>(), text(line)) };
     log.lines.lock().unpoisoned().push(line.into_bytes());
-    // SAFETY: the lane lives as long as the runtime.
-    unsafe { ring(log.bell as usize as *mut c_void) };
+    ring(log.bell);
 }
 
-/// Rings the bell with this descriptor.
-unsafe extern "C" fn ring(bell: *mut c_void) {
-    let one = 1u64;
-    // SAFETY: eight bytes, as an eventfd wants them.
-    unsafe { libc::write(bell as usize as RawFd, (&raw const one).cast(), 8) };
+/// [`ring`], as a runtime calls its host: with the bell's descriptor.
+unsafe extern "C" fn wake(bell: *mut c_void) {
+    ring(bell as usize as RawFd);
 }
 
 /// A function that the host's machine calls.
@@ -137,6 +137,8 @@ struct Served {
     log: Box<Log>,
     /// The attempts that the host asks for.
     asked: Vec<Token>,
+    /// Attempts that could not be read.
+    unread: Vec<(Token, Ended)>,
     /// The host knows that the runtime has failed.
     told_of_poison: bool,
 }
@@ -150,7 +152,7 @@ impl Served {
         let place = abi::Log { size: size_of::<abi::Log>() as u64, write: Some(write_log), data };
         // SAFETY: a whole struct; the log outlives its use (`forget`, `leave`).
         runtime.log().set(unsafe { log::Log::read(&place) }.map_err(io::Error::other)?);
-        Ok(Served { runtime, lane, log, asked: Vec::new(), told_of_poison: false })
+        Ok(Served { runtime, lane, log, asked: Vec::new(), unread: Vec::new(), told_of_poison: false })
     }
 
     /// Passes on what comes, in both directions, until the host lets go. An error: there is no memory for an answer.
@@ -161,10 +163,11 @@ impl Served {
                 let mut message = self.lane.received.read()?;
                 let kind = message.byte().map_err(io::Error::other)?;
                 if kind == ATTEMPTS {
-                    let (wishes, asked) = read_wishes(self.runtime.signature(), &mut message).map_err(io::Error::other)?;
+                    let Wanted { wishes, asked, unread } =
+                        Wanted::read(self.runtime.signature(), &mut message).map_err(io::Error::other)?;
                     self.runtime.obey(wishes);
                     self.asked.extend(asked);
-                    retired::sweep(Some(self.runtime.signature().retired));
+                    self.unread.extend(unread);
                     worked = true;
                 }
                 self.lane.take();
@@ -178,6 +181,8 @@ impl Served {
             if self.lane.sent.is_free() {
                 worked |= self.answer()?;
             }
+            // Also before it sleeps: an idle worker keeps no arguments. The host rings once more after the last outcome.
+            retired::sweep(Some(self.runtime.signature().retired));
             if !worked {
                 self.lane.wait(None, None);
             }
@@ -187,6 +192,7 @@ impl Served {
     /// Sends what there is to say. False: nothing; it will ring.
     fn answer(&mut self) -> io::Result<bool> {
         let mut said = Said { lines: self.log.take(), ended: self.runtime.take_ended(), ..Said::default() };
+        said.ended.append(&mut self.unread);
         if !self.told_of_poison {
             said.poison = self.runtime.why_poisoned().unwrap_or_default();
             self.told_of_poison = !said.poison.is_empty();
@@ -197,7 +203,7 @@ impl Served {
         if said.lines.is_empty() && said.ended.is_empty() && said.begun.is_empty() && said.poison.is_empty() {
             // A poisoned runtime is over, but its calls may still end.
             let condition = if self.told_of_poison { NEWS } else { abi::RESULTS };
-            return Ok(self.runtime.arm(condition, ring, self.lane.ours.as_raw_fd() as usize as *mut c_void));
+            return Ok(self.runtime.arm(condition, wake, self.lane.ours.as_raw_fd() as usize as *mut c_void));
         }
         said.counts = self.counts();
         self.lane.post(|message| said.write(message)).map(|()| true)
@@ -222,8 +228,13 @@ impl Served {
         self.runtime.disarm();
         self.runtime.log().set(None);
         let (counts, lines) = (self.counts(), self.log.take());
+        let until = Instant::now() + GRACE;
         while !self.lane.sent.is_free() {
-            self.lane.wait(None, None);
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(()); // the host has given up this function, and takes no answer
+            }
+            self.lane.wait(None, Some(left));
         }
         self.lane.post(|message| {
             message.byte(LEAVE)?;

@@ -3,7 +3,7 @@
 //! Guarantees: no wait depends on the worker alone. Each has an end in time, or ends with the process; and each ends soon
 //! once the host interrupts it or the plugin is closed ([`Stopped`]).
 
-use super::child::{Process, Program};
+use super::child::{kill_all, Process, Program};
 use super::lane::Lane;
 use super::mailbox::{wait, Reader, Writer};
 use super::message::{identity, read_failure, Hello, Limits, Start, FAILED, LEAVE, READY};
@@ -147,6 +147,14 @@ pub struct Further {
     pub life: Arc<Life>,
 }
 
+impl Further {
+    /// Ends the worker's process soon; its place notices it. What it writes until then counts no more.
+    pub fn kill(&self) {
+        // SAFETY: a descriptor of the process, so the signal reaches no other.
+        unsafe { libc::syscall(libc::SYS_pidfd_send_signal, self.end.as_raw_fd(), libc::SIGKILL, std::ptr::null::<libc::siginfo_t>(), 0) };
+    }
+}
+
 impl Worker {
     /// Starts the process; [`Worker::ready`] waits for it.
     pub fn start(spec: &Spec) -> Result<Worker, String> {
@@ -265,6 +273,11 @@ impl Worker {
         self.process.kill();
     }
 
+    /// Ends these, all at once.
+    pub fn kill_all<'a>(workers: impl Iterator<Item = &'a mut Worker>) {
+        kill_all(workers.map(|worker| &mut worker.process));
+    }
+
     /// Says how it ended; kills it if it has not.
     pub fn bury(self) -> String {
         let how = self.process.bury();
@@ -285,12 +298,13 @@ impl Worker {
     }
 
     /// Asks these to end, and kills those that have not until then.
-    pub fn leave(workers: Vec<Worker>, until: Instant) {
-        let ask = |mut worker: Worker| worker.post(|message| message.byte(LEAVE)).is_ok().then_some(worker);
-        let mut asked: Vec<Worker> = workers.into_iter().filter_map(ask).collect();
-        for worker in &mut asked {
+    pub fn leave(mut workers: Vec<Worker>, until: Instant) {
+        let ask = |worker: &mut &mut Worker| worker.post(|message| message.byte(LEAVE)).is_ok();
+        let asked: Vec<&mut Worker> = workers.iter_mut().filter_map(|mut worker| ask(&mut worker).then_some(worker)).collect();
+        for worker in asked {
             let _ = worker.wait(until, || None); // then it is killed
         }
+        Worker::kill_all(workers.iter_mut());
     }
 }
 

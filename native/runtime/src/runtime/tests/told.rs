@@ -1,0 +1,142 @@
+//! When a host is told of rows that it can drain: at once, or by the timer, two milliseconds later at most.
+
+use super::{samples, send, Idle, SOON};
+use crate::abi;
+use crate::arrow::Layout;
+use crate::machine::Outcome;
+use crate::runtime::wake_ups::TOLD;
+use crate::runtime::{After, Ahead, Orders, Runtime, Seat};
+use crate::timer::{now, Ticking};
+use crate::value::Value;
+use proptest::prelude::*;
+use std::sync::Arc;
+
+/// A runtime with one executor that takes rows ahead, in a turn.
+fn ahead(ordered: bool) -> (Arc<Runtime>, Ahead) {
+    let runtime = samples::runtime_with(Layout::Fixed(8), |settings| crate::machine::Settings {
+        ordered,
+        max_rows: 1000,
+        max_bytes: 1000,
+        allowed_in_flight: 6,
+        ..settings
+    });
+    let seat = Seat::take(&runtime);
+    seat.serve(Box::new(Idle));
+    let mut ahead = Ahead::new(seat);
+    ahead.begin_turn(&mut Orders::default());
+    (runtime, ahead)
+}
+
+fn one() -> Outcome<Value> {
+    Outcome::Value(Value::Fixed(1))
+}
+
+/// No row that a drain would hand out waits for anything but the timer.
+fn check(runtime: &Runtime) {
+    let state = runtime.lock();
+    let ended = state.has_results() || state.seats.iter().any(|seat| !seat.outbox.is_empty());
+    let told_in_time = state.tell_by.is_some_and(|by| by <= now() + TOLD && state.alarm.at().is_some_and(|at| at <= by));
+    assert!(!ended || state.news || told_in_time, "nobody tells the host");
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Send,
+    /// The executor takes rows at once.
+    Take(u64),
+    Begin,
+    /// One of the calls that run.
+    End(prop::sample::Index),
+    EndAndBegin(prop::sample::Index),
+    Turn,
+    Drain,
+    Look,
+    /// The timer's, that many microseconds from now.
+    Tick(u64),
+    Cancel(u64),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => Just(Step::Send),
+        2 => (1..16u64).prop_map(Step::Take),
+        4 => Just(Step::Begin),
+        4 => any::<prop::sample::Index>().prop_map(Step::End),
+        4 => any::<prop::sample::Index>().prop_map(Step::EndAndBegin),
+        1 => Just(Step::Turn),
+        3 => Just(Step::Drain),
+        1 => Just(Step::Look),
+        2 => (0..4000u64).prop_map(Step::Tick),
+        1 => (0..50u64).prop_map(Step::Cancel),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn r14_every_row_that_can_be_drained_is_told_in_time(ordered in any::<bool>(), steps in prop::collection::vec(step(), 1..60)) {
+        let (runtime, mut ahead) = ahead(ordered);
+        let (mut id, mut running) = (0, Vec::new());
+        for step in steps {
+            match step {
+                Step::Send => {
+                    send(&runtime, id);
+                    id += 1;
+                }
+                Step::Take(rows) if !ahead.has_taken() => ahead.take(now(), rows),
+                Step::Begin => running.extend(ahead.next_attempt().map(|begun| begun.token)),
+                Step::End(index) if !running.is_empty() => ahead.end(running.swap_remove(index.index(running.len())), one()),
+                Step::EndAndBegin(index) if !running.is_empty() => {
+                    let ended = running.swap_remove(index.index(running.len()));
+                    running.extend(ahead.end_and_next(ended, one()).map(|begun| begun.token));
+                }
+                Step::Turn => {
+                    _ = ahead.end_turn();
+                    ahead.begin_turn(&mut Orders::default());
+                }
+                Step::Drain => drop(runtime.take(0)),
+                Step::Look => _ = runtime.statistics(),
+                Step::Tick(microseconds) => runtime.tick(now() + microseconds * 1000),
+                Step::Cancel(row) => runtime.cancel(row, 3),
+                Step::Take(_) | Step::End(_) | Step::EndAndBegin(_) => {}
+            }
+            check(&runtime);
+        }
+    }
+}
+
+#[test]
+fn the_host_is_told_of_a_row_although_all_rows_run_and_one_computes() {
+    let (runtime, mut ahead) = ahead(true);
+    (0..6).for_each(|id| send(&runtime, id));
+    let begun: Vec<_> = std::iter::from_fn(|| ahead.next_attempt()).collect();
+    assert_eq!(begun.len(), 6);
+    ahead.end(begun[0].token, one());
+    assert!(runtime.wait(abi::RESULTS, SOON), "the timer has told");
+}
+
+#[test]
+fn the_host_is_told_of_the_next_row_after_it_has_drained_between_rows_taken_together() {
+    let (runtime, mut ahead) = ahead(true);
+    (0..3).for_each(|id| send(&runtime, id));
+    ahead.take(now(), 3);
+    for _ in 0..2 {
+        let begun = ahead.next_attempt().unwrap();
+        ahead.end(begun.token, one());
+        assert!(runtime.wait(abi::RESULTS, SOON), "the timer has told");
+        assert_eq!(super::rows(&runtime), 1);
+    }
+    assert!(ahead.next_attempt().is_some(), "this call computes");
+}
+
+/// An executor that meets the runtime's lock for each row, and whose calls share its thread.
+#[test]
+fn the_host_is_told_of_a_row_although_another_call_of_the_same_thread_computes() {
+    let runtime = samples::runtime_of(Layout::Fixed(8), 10, 2);
+    let seat = Seat::take(&runtime);
+    seat.serve(Box::new(Idle));
+    (0..2).for_each(|id| send(&runtime, id));
+    let [first, _computes] = [(); 2].map(|()| seat.next().unwrap());
+    seat.end(first.token, one());
+    assert!(runtime.wait(abi::RESULTS, SOON), "the timer has told");
+    assert_eq!(seat.end_turn(), After::Asleep);
+}

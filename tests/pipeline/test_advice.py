@@ -1,0 +1,313 @@
+"""What an error tells the user to do next is possible, and ends well: each advice is followed.
+
+A case yields the pipeline that is refused, with the advice as the error words it; then it does what the advice says,
+and yields the pipeline that runs. (test_refusals.py has those of lost, older and damaged checkpoints, and of tables
+that have rows; test_replay.py has those of replays.)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from arroyo_udf_plugin import failpoints, run_pipeline
+from arroyo_udf_plugin.connectors.files import Files
+from arroyo_udf_plugin.connectors.impulse import Impulse
+from arroyo_udf_plugin.connectors.parts import Parts
+from arroyo_udf_plugin.connectors.single import File
+from arroyo_udf_plugin.connectors.source import FileSource
+from arroyo_udf_plugin.connectors.standard_input import StandardInput
+from arroyo_udf_plugin.connectors.table import Table
+from arroyo_udf_plugin.engine import manifest
+from arroyo_udf_plugin.errors import ArroyoUdfError
+from arroyo_udf_plugin.pipeline.description import Checkpoints, EventTime, Pipeline, Sql, Windows
+
+Step = tuple[Pipeline, str] | Pipeline
+Case = Callable[[], Iterator[Step]]
+
+BOTH = ["HELLO", "WORLD"]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("in").mkdir()
+    Path("in/1.csv").write_text("name\nhello\nworld\n")
+
+
+def names(place: str | None = "state", **changed: Any) -> Pipeline:
+    """Names in capitals, from in/ into out/."""
+    described: dict[str, Any] = {
+        "name": "names",
+        "source": Files(paths=("in",)),
+        "operators": (Sql(select={"name": "upper(name)"}),),
+        "sinks": (Parts(path="out", format="csv"),),
+        "checkpoints": None if place is None else Checkpoints(place=place, every=3600),
+    }
+    return Pipeline(**described | changed)
+
+
+def shown(folder: str) -> list[str]:
+    found = []
+    for path in Path(folder).glob("part-*"):
+        if path.stat().st_size:
+            with FileSource([path]) as source:
+                found += [str(value) for rows in source for value in rows.batch.column(0).storage.to_pylist()]
+    return sorted(found)
+
+
+def everything() -> list[str]:
+    """All rows that any pipeline here has shown."""
+    found = [row for folder in Path().iterdir() if folder.is_dir() for row in shown(str(folder))]
+    if Path("out.db").exists():
+        with contextlib.closing(sqlite3.connect("out.db")) as database:
+            found += [name for (name,) in database.execute("SELECT name FROM names")]
+    return sorted(found)
+
+
+class Crash(Exception):
+    """The engine ends here."""
+
+
+def crash_at(moment: str, pipeline: Pipeline) -> None:
+    def reached(name: str) -> None:
+        if name == moment:
+            raise Crash
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(failpoints, "reached", reached)
+        with pytest.raises(Crash):
+            run_pipeline(pipeline)
+
+
+# ---- Sources and sinks that cannot go on -----------------------------------------------------------------------------
+
+
+def standard_input() -> Iterator[Step]:
+    """It is the file, twice."""
+    former = os.dup(0)
+    for place, advice in (("state", "so it has no checkpoints: leave them out"), (None, "")):
+        with open("in/1.csv", "rb") as file:
+            os.dup2(file.fileno(), 0)
+        try:
+            piped = names(place, source=StandardInput(format="csv"))
+            yield (piped, advice) if advice else piped
+        finally:
+            os.dup2(former, 0)
+    os.close(former)
+
+
+def one_file(instead: str) -> Case:
+    def case() -> Iterator[Step]:
+        sinks = (File(path="out.csv"),)
+        yield names(sinks=sinks), 'write a folder, type = "parts", or leave out the checkpoints'
+        if instead == "parts":
+            yield names()
+        else:
+            os.mkdir("single")
+            yield names(None, sinks=(File(path="single/part-0.csv"),))
+
+    return case
+
+
+def impulse() -> Iterator[Step]:
+    told = Sql(select={"name": "CASE counter WHEN 0 THEN 'HELLO' ELSE 'WORLD' END"})
+    counted = names(source=Impulse(rows=2), operators=(told,))
+    run_pipeline(counted)
+    yield counted.model_copy(update={"parallelism": 3}), "now has 3: resume with --parallelism 1"
+    yield counted
+
+
+# ---- Places ----------------------------------------------------------------------------------------------------------
+
+
+def of_another_run(instead: str) -> Case:
+    def case() -> Iterator[Step]:
+        Path("in/1.csv").write_text("name\nhello\n")
+        run_pipeline(names(None))
+        Path("in/1.csv").write_text("name\nworld\n")
+        yield names(), "move them away, or name another folder"
+        if instead == "another folder":
+            yield names(sinks=(Parts(path="more", format="csv"),))
+        else:
+            os.rename("out", "former")
+            yield names()
+
+    return case
+
+
+def of_another_pipeline() -> Iterator[Step]:
+    Path("in/1.csv").write_text("name\nhello\n")
+    run_pipeline(names())
+    Path("in/1.csv").write_text("name\nworld\n")
+    other = names("state", name="others", sinks=(Parts(path="more", format="csv"),))
+    yield other, "has checkpoints of the pipeline 'names', not of 'others': name the place of this pipeline"
+    yield other.model_copy(update={"checkpoints": Checkpoints(place="own", every=3600)})
+
+
+def a_shown_part_that_is_gone(instead: str) -> Case:
+    def case() -> Iterator[Step]:
+        crash_at("renamed", names())
+        (part,) = Path("out").glob("part-*")
+        os.rename(part, "taken")
+        yield names(), "put an empty file of that name in its place and resume; else bring it back"
+        if instead == "empty":
+            part.touch()
+            os.mkdir("reader")
+            os.rename("taken", "reader/part-taken.csv")
+        else:
+            os.rename("taken", part)
+        yield names()
+
+    return case
+
+
+def a_part_that_is_in_the_way() -> Iterator[Step]:
+    crash_at("committed", names())
+    (hidden,) = Path("out").glob(".staged-*")
+    _, _, slice, number = hidden.stem.split("-")
+    Path(f"out/part-000000002-{slice}-{number[3:]}.csv").write_text("name\nforeign\n")
+    yield names(), "is there already, from another run; move it away and resume"
+    os.mkdir("away")
+    os.rename(f"out/part-000000002-{slice}-{number[3:]}.csv", "away/theirs.csv")
+    yield names()
+
+
+# ---- What has changed ------------------------------------------------------------------------------------------------
+
+
+def a_changed_expression(instead: str) -> Case:
+    def case() -> Iterator[Step]:
+        was = names()
+        run_pipeline(was)
+        now = names(operators=(Sql(select={"name": "upper(name) || ''"}),))
+        yield now, "undo the change, or begin anew in another place"
+        if instead == "undo":
+            yield was
+        else:
+            shutil.rmtree("out")
+            place = Checkpoints(place="other", every=3600)
+            yield now.model_copy(update={"checkpoints": place, "sinks": (Parts(path="anew", format="csv"),)})
+
+    return case
+
+
+def a_newer_format() -> Iterator[Step]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest, "VERSION", manifest.VERSION + 1)
+        run_pipeline(names())
+        newer = manifest.VERSION
+    yield names(), f"version {newer}, and this program reads version"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest, "VERSION", newer)  # the program that has written it
+        yield names()
+
+
+def larger_windows() -> Iterator[Step]:
+    Path("in/1.csv").write_text(
+        "name,at\n" + "".join(f"n{n % 1000},2020-01-01T00:00:{n % 60:02}\n" for n in range(20_000))
+    )
+
+    def counted(limit: int) -> Pipeline:
+        window = Windows(
+            time="at",
+            width=3600,
+            keys=("name",),
+            aggregates={"s": "array_agg(name)"},
+            memory_limit=limit,
+            disk_limit=limit,
+        )
+        last = Sql(select={"name": "CASE name WHEN 'n1' THEN 'HELLO' ELSE 'WORLD' END"}, where="name IN ('n1', 'n2')")
+        source = Files(paths=("in",), types={"at": "datetime", "name": "string"})
+        return names(source=source, event_time=EventTime(column="at"), operators=(window, last))
+
+    yield counted(1000), "set a higher limit, or shorter windows"
+    yield counted(1 << 30)
+
+
+# ---- Tables ----------------------------------------------------------------------------------------------------------
+
+
+def table(statement: str | None, advice: str, follow: Callable[[Table], Table | str]) -> Case:
+    """statement: makes it. follow: another description, or a statement."""
+
+    def executed(text: str) -> None:
+        with contextlib.closing(sqlite3.connect("out.db")) as database, database:
+            database.execute(text)
+
+    def case() -> Iterator[Step]:
+        sink = Table(uri="sqlite:out.db", table="names", create=False, key=("name",) if "INDEX" in advice else ())
+        if statement is not None:
+            executed(statement)
+        wide = names(sinks=(sink,), operators=(Sql(select={"name": "upper(name)", "n": "1"}),))
+        yield wide, advice
+        followed = follow(sink)
+        if isinstance(followed, str):
+            executed(followed)
+            yield wide
+        else:
+            yield wide.model_copy(update={"sinks": (followed,)})
+
+    return case
+
+
+def with_(**changed: Any) -> Callable[[Table], Table]:
+    return lambda sink: sink.model_copy(update=changed)
+
+
+LEAVE_OUT = with_(columns=("name",))
+MADE = "CREATE TABLE names (name TEXT, n INTEGER)"
+COMPUTED = "CREATE TABLE names (name TEXT, n INTEGER GENERATED ALWAYS AS (1))"
+CASES: dict[str, Case] = {
+    "standard input": standard_input,
+    "a file: parts": one_file("parts"),
+    "a file: no checkpoints": one_file("no checkpoints"),
+    "impulse": impulse,
+    "parts of another run: moved": of_another_run("moved"),
+    "parts of another run: another folder": of_another_run("another folder"),
+    "another pipeline's place": of_another_pipeline,
+    "a part that is gone: empty": a_shown_part_that_is_gone("empty"),
+    "a part that is gone: back": a_shown_part_that_is_gone("back"),
+    "a part in the way": a_part_that_is_in_the_way,
+    "a changed expression: undo": a_changed_expression("undo"),
+    "a changed expression: anew": a_changed_expression("anew"),
+    "a newer format": a_newer_format,
+    "windows beyond their limit": larger_windows,
+    "no table: make it": table(
+        None, "there is no such table: make it, or", lambda _: "CREATE TABLE names (name TEXT, n INTEGER)"
+    ),
+    "no table: create": table(None, "make it, or set create = true", with_(create=True)),
+    "no column: add": table(
+        "CREATE TABLE names (name TEXT)", "add it there, or", lambda _: "ALTER TABLE names ADD COLUMN n INTEGER"
+    ),
+    "no column: leave out": table("CREATE TABLE names (name TEXT)", "leave it out with `columns`", LEAVE_OUT),
+    "a computed column": table(
+        "CREATE TABLE names (name TEXT, n INTEGER GENERATED ALWAYS AS (1))",
+        "computes it itself: leave it out",
+        LEAVE_OUT,
+    ),
+    "no index": table(
+        MADE,
+        'no unique index on the key: CREATE UNIQUE INDEX ON "names" ("name")',
+        lambda _: 'CREATE UNIQUE INDEX by_name ON "names" ("name")',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_advice_that_is_followed_ends_well(name: str) -> None:
+    case = CASES[name]()
+    refused, advice = next(case)  # type: ignore[misc]
+    with pytest.raises(ArroyoUdfError, match=re.escape(advice)):
+        run_pipeline(refused)
+    run_pipeline(next(case))  # type: ignore[arg-type]
+    assert next(case, None) is None
+    assert everything() == BOTH
