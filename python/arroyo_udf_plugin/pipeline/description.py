@@ -244,7 +244,7 @@ class WholeQuery(Operator):
     workers: Workers = 1
     """How many interpreters or processes there are; "auto": one per core."""
     memory_limit: Bytes = Limits.memory
-    """How much memory the rows that wait may use, and as much again what the query keeps."""
+    """How much memory the rows that wait may use, and as much again, at least 64 MiB, what the query keeps."""
     disk_limit: Bytes = Limits.disk
     """How large the rows may be that wait on disk; above that the pipeline fails."""
 

@@ -41,7 +41,7 @@ from .statements import Column, CreateTable, CreateView, Insert, Select, Set, St
 from .tables import is_in_database, kind_of, sink_of, source_of
 from .text import Text, Unending, Wrong
 from .unions import united
-from .whole import built, queries_in, tables_in
+from .whole import built, first_table, queries_in, tables_in
 
 
 @dataclass(frozen=True)
@@ -256,6 +256,8 @@ class _Compiler:
                 tables[table] = self._named(flow, table, at, known)
         nodes = [*tables.values(), *inner.values()]
         sources = {source for node in nodes for source in flow.sources_of(node.operator)}
+        if not nodes and (first := first_table(query.part)) is not None:
+            self._named(flow, *first, known)  # says that there is none
         if not nodes or any(one.name in sources and not one.model.ends for one in self._sources.values()):
             raise query.why
         return built(self._text, self._udfs, flow, query, tables, inner, name, wanted)

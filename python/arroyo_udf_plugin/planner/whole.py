@@ -11,6 +11,7 @@ functions of DataFusion there, so they may stand anywhere.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
@@ -25,7 +26,7 @@ from .functions import Udf
 from .guarded import Guarded, queries_behind_from
 from .rounds import Wanted
 from .selects import AnyQuery, Item, WholeText, items_of, name_of, query_of
-from .text import Text, Tokens, Wrong
+from .text import Text, Tokens, Wrong, leveled
 
 
 def tables_in(part: Tokens, known: Sequence[str]) -> Iterator[tuple[str, int]]:
@@ -43,11 +44,19 @@ def tables_in(part: Tokens, known: Sequence[str]) -> Iterator[tuple[str, int]]:
             yield token.name, token.start
 
 
+def first_table(part: Tokens) -> tuple[str, int] | None:
+    """The name behind FROM, and where it stands."""
+    for place, token, depth in leveled(part):
+        if place and not depth and part[place - 1].word == "from" and token.name is not None:
+            return token.name, token.start
+    return None
+
+
 def queries_in(part: Tokens, udfs: Mapping[str, Udf]) -> Iterator[AnyQuery]:
     """The queries behind FROM that are operators of their own: their rows come from there, so that no function of a
     plugin gets rows that a WHERE in there has left out, and they may have windows. Others are DataFusion's alone.
     Raises Wrong."""
-    calls = {(token.name or "").lower() for token, after in zip(part, part[1:], strict=False) if after.text == "("}
+    calls = {(token.name or "").lower() for token, after in itertools.pairwise(part) if after.text == "("}
     for inner in queries_behind_from(part) if calls & {*udfs, *WINDOWS} else ():
         yield query_of(inner)
 
@@ -62,8 +71,8 @@ def built(
     name: str,
     wanted: Sequence[Wanted] | None,
 ) -> Node:
-    """tables: the rows of each. inner: those of `queries_in`, by where they begin. name: of the operators. wanted: as of
-    `Rounds.built`. Raises Wrong."""
+    """tables: the rows of each. inner: those of `queries_in`, by where they begin. name: of the operators. wanted: as
+    of `Rounds.built`. Raises Wrong."""
     part = query.part
     called = _called(flow, part, udfs)
     needed = _columns(part)
@@ -73,7 +82,7 @@ def built(
     try:
         node = flow.whole(given, Guarded(text, called, _grouping(), names).query(part), called, name, query.at)
     except WrongQuery as error:
-        if any(token.word in WINDOWS and after.text == "(" for token, after in zip(part, part[1:], strict=False)):
+        if any(token.word in WINDOWS and after.text == "(" for token, after in itertools.pairwise(part)):
             raise query.why from None  # windows are for streams
         schema = pa.schema([field for one in tables.values() for field in one.schema])
         raise wrong_query(error, part, query, schema, udfs) from None
@@ -89,7 +98,7 @@ def _grouping() -> frozenset[str]:
 
 def _called(flow: Flow, part: Tokens, udfs: Mapping[str, Udf]) -> dict[str, Udf]:
     found = {}
-    for token, after in zip(part, part[1:], strict=False):
+    for token, after in itertools.pairwise(part):
         name = (token.name or "").lower()
         if after.text != "(" or name not in udfs:
             continue
@@ -107,7 +116,7 @@ def _called(flow: Flow, part: Tokens, udfs: Mapping[str, Udf]) -> dict[str, Udf]
 
 def _columns(part: Tokens) -> set[str] | None:
     """The names that may be columns. None: all columns are needed."""
-    stars = (before for before, token in zip(part, part[1:], strict=False) if token.text == "*")
+    stars = (before for before, token in itertools.pairwise(part) if token.text == "*")
     if any(before.text != "(" for before in stars) or any(token.word == "natural" for token in part):
         return None
     return {token.name for token in part if token.name is not None}

@@ -252,6 +252,10 @@ _REWORDED = {
 }
 _CAST = "write CAST(... AS ...) for one of them"
 _PATTERNS = (
+    (
+        r"Projections require unique expression names but the expression .* and \"(.+?)\" at position",
+        r"there are two columns \1: write AS and another name",
+    ),
     (r"Unsupported SQL type (.+)", r"there is no type \1"),
     (r"Unsupported type ('.+?')\. Must be", r"there is no type \1 of Arrow: write such as 'Int32'"),
     (r"Unsupported CAST from (.+) to (.+)", r"there is no cast from \1 to \2: write another type"),

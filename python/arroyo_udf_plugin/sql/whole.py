@@ -4,8 +4,8 @@
     query.schema
     for rows in query.answers({"flights": batches}, memory=256 << 20): ...
 
-Each function has two names: `"mph if"(condition, miles, minutes)` is called for the rows for which the condition is true,
-and is null for the others.
+Each function has two names: `"mph if"(condition, miles, minutes)` is called for the rows for which the condition is
+true, and is null for the others.
 
 Whatever DataFusion has may be in it: it gets the text as it is. A function of a plugin is one of its own there, and
 called with a batch of rows. An async function is started once for a query, and has its rows in flight within a batch.
@@ -17,6 +17,7 @@ Assumes: one thread at a time asks for answers; DataFusion calls functions in th
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import os
 import threading
@@ -35,7 +36,9 @@ from .native_calls import Written, with_native
 from .query import WrongQuery, told
 from .tokens import quoted
 
-_REMEMBERED = 4
+_REMEMBERED = 4  # results of a function
+_MERGING = 10 << 20
+_LEAST_MEMORY = 64 << 20  # with less it cannot merge what it has on disk
 _TABLE_ROWS = 1 << 20  # beyond that, several threads read a table
 _VIEWS = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 
@@ -76,7 +79,8 @@ class Whole:
         return own.sql(asked.text)
 
     def answers(self, tables: Mapping[str, Sequence[pa.RecordBatch]], memory: int) -> Iterator[pa.RecordBatch]:
-        """The results over these rows. memory: bytes that it may use; beyond that it sorts and groups on disk.
+        """The results over these rows. memory: bytes that it may use, at least 64 MiB; beyond that it sorts and
+        groups on disk.
 
         Raises RowError for a function's row that fails, and what DataFusion raises.
         """
@@ -119,10 +123,13 @@ def _context(functions: Sequence[NativeFunction], threads: int, memory: int | No
     from datafusion import RuntimeEnvBuilder, SessionConfig, SessionContext, udf
 
     runtime = RuntimeEnvBuilder()
+    options = {"datafusion.sql_parser.map_string_types_to_utf8view": "false"}
     if memory is not None:
+        memory = max(memory, _LEAST_MEMORY)
         runtime = runtime.with_disk_manager_os().with_fair_spill_pool(memory)
-    config = SessionConfig({"datafusion.sql_parser.map_string_types_to_utf8view": "false"})
-    own = SessionContext(config.with_target_partitions(threads), runtime)
+        # Each thread that sorts keeps as much free for merging what it has on disk.
+        options["datafusion.execution.sort_spill_reservation_bytes"] = str(min(_MERGING, memory // (8 * threads)))
+    own = SessionContext(SessionConfig(options).with_target_partitions(threads), runtime)
     for one in functions:
         own.register_udf(udf(one.function, one.function.types, one.function.returns, "immutable", name=one.name))
     return own
@@ -143,24 +150,6 @@ def _register(own: Any, name: str, called: _Called) -> None:
     own.register_udf(udf(called.where_true, [pa.bool_(), *types], returns, "volatile", name=guarded_name(name)))
 
 
-class _Latest(threading.local):
-    """What a thread has computed last: the same call may stand in several places of a query. of: arguments, which stay
-    alive so that nothing else gets their addresses, and results."""
-
-    def __init__(self) -> None:
-        self.of: dict[tuple[Any, ...], tuple[Sequence[pa.Array], pa.Array]] = {}
-
-    def keep(self, key: tuple[Any, ...], arrays: Sequence[pa.Array], answer: pa.Array) -> None:
-        while len(self.of) >= _REMEMBERED:
-            del self.of[next(iter(self.of))]
-        self.of[key] = arrays, answer
-
-
-def _place(array: pa.Array) -> tuple[Any, ...]:
-    """Where an array is. Nobody changes what is there."""
-    return array.type, len(array), array.offset, *(buffer and buffer.address for buffer in array.buffers())
-
-
 class _Called:
     """A function as DataFusion calls it. failed: the row that has ended the query."""
 
@@ -170,7 +159,8 @@ class _Called:
         self._lock = threading.Lock()
         self._runtime: Runtime | None = None
         self._next_id = 0
-        self._latest = _Latest()
+        # The same call may stand in several places of a query.
+        self._latest = collections.deque[tuple[Sequence[pa.Array], pa.Array]](maxlen=_REMEMBERED)
 
     def where_true(self, condition: pa.BooleanArray, *arrays: pa.Array) -> pa.Array:
         """The results for the rows for which a condition is true; null for the others."""
@@ -186,11 +176,11 @@ class _Called:
     def __call__(self, *arrays: pa.Array) -> pa.Array:
         if self.function.volatility == "volatile":
             return self._called(arrays)
-        key = tuple(_place(array) for array in arrays)
-        if (known := self._latest.of.get(key)) is not None:
-            return known[1]
+        for known, answer in tuple(self._latest):  # other threads add to it
+            if known and all(map(pa.Array.equals, known, arrays)):
+                return answer
         answer = self._called(arrays)
-        self._latest.keep(key, arrays, answer)
+        self._latest.append((arrays, answer))
         return answer
 
     def _called(self, arrays: Sequence[pa.Array]) -> pa.Array:
