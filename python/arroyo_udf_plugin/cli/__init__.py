@@ -31,7 +31,7 @@ from typing import Any
 import click
 
 from ..errors import ArroyoUdfError
-from . import build, cache, cluster, inspect, new, pipelines, replay, run, states
+from . import build, cache, cluster, inspect, new, pipelines, replay, run, sql, states
 from .stopping import stoppable
 
 
@@ -62,7 +62,7 @@ def main() -> None:
     """UDFs in Python, Rust or C, as one shared library each."""
 
 
-for _module in (new, build, inspect, run, replay, cache, states):
+for _module in (new, build, inspect, run, sql, replay, cache, states):
     main.add_command(_module.command)
 for _command in cluster.commands:
     main.add_command(_command)

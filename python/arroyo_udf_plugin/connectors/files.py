@@ -25,5 +25,10 @@ class Files(Read):
 
     Until a file is complete, its name begins with a dot, or is none that `paths` takes in."""
 
+    @property
+    def ends(self) -> bool:
+        """Whether there is a last row."""
+        return self.watch is None
+
     def source(self, parallelism: int) -> Source:
         return FilesSource(self.paths, self.reading(), self.watch, self.metadata)

@@ -53,6 +53,11 @@ class Impulse(Described):
     interval: Seconds | None = None
     """Between the event times of two rows, with `start`."""
 
+    @property
+    def ends(self) -> bool:
+        """Whether there is a last row."""
+        return self.rows is not None
+
     def source(self, parallelism: int) -> Source:
         return ImpulseSource(self, self.partitions or parallelism)
 

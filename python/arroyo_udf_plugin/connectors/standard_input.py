@@ -14,5 +14,10 @@ class StandardInput(Read):
 
     type: Literal["stdin"] = "stdin"
 
+    @property
+    def ends(self) -> bool:
+        """Whether there is a last row."""
+        return True
+
     def source(self, parallelism: int) -> Source:
         return FilesSource(["-"], self.reading(), metadata=self.metadata)

@@ -27,6 +27,8 @@ def kept_by_windows(operators: Sequence[Any], place: int, column: str) -> bool:
             asked = [operator["time"], *operator.get("keys", ()), *operator.get("aggregates", {}).values()]
             if made & _words([*asked, operator.get("on", "")]):
                 return True
+        elif kind == "query":  # it keeps all rows
+            return True
         elif kind in ("lookup", "union"):  # their results have names of their own
             return any(_kind(one) in _WITH_WINDOWS for one in operators)
         if kind == "functions":

@@ -20,10 +20,11 @@ import pyarrow.compute as pc
 
 from ..abi import ERROR, VALUE
 from ..connectors.unnamed import Data
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, RowError
 from ..host.answers import STEP_ROWS, count
 from ..host.policy import Policy
 from ..sql.query import told
+from ..windows.collecting import Collecting
 from ..windows.grouping import Grouping
 from ..windows.joining import Joining
 from ..windows.opened import opened
@@ -49,7 +50,7 @@ class GroupPlan:
     key: of the operator, if its results need idempotency keys."""
 
     name: str
-    grouping: Grouping | Joining
+    grouping: Grouping | Joining | Collecting
     given: Given
     policy: Policy = Policy()  # noqa: RUF009 (frozen)
     limits: Limits = Limits()  # noqa: RUF009 (frozen)
@@ -74,13 +75,18 @@ class GatherStage(QueuedStage):
 
     def __init__(self, plan: GroupPlan) -> None:
         super().__init__(plan.name, plan.identity, plan.given, plan.policy)
-        self._plan, self._time = plan, plan.given.schema.get_field_index(plan.grouping.time)
+        self._plan = plan
+        time = plan.grouping.time
+        self._time = None if time is None else plan.given.schema.get_field_index(time)
         self._queue = collections.deque()
         self._pace = Pace(STEP_ROWS)
 
     def _answer(self, block: Block) -> tuple[int, Iterator[Item]]:
+        window = self._plan.grouping.window
+        if self._time is None or window is None:
+            return len(block), iter([block])
         times = block.rows.column(self._time)
-        failed = unusable(times, self._plan.grouping.window)
+        failed = unusable(times, window)
         return len(block), iter([block] if failed is None else self._failed(block, times, failed))
 
     def _failed(self, block: Block, times: pa.Array, failed: pa.BooleanArray) -> list[Item]:
@@ -162,7 +168,7 @@ class GroupStage(RunningStage):
         if isinstance(item, Watermark):
             if item.time is not None and (self._latest is None or item.time > self._latest):
                 self._latest = item.time
-                self._windows.watermark = bounded(item.time, self._window)
+                self._windows.watermark = self._bounded(item.time)
                 self._close()
             self._out.append(item)
             return
@@ -185,7 +191,9 @@ class GroupStage(RunningStage):
         return iter(out)
 
     def _close(self, all_of_them: bool = False) -> None:
-        keys = None if self._key is None else ResultKeys(self._key, self._grouping, self._windows.schema)
+        keys = None
+        if self._key is not None and not isinstance(self._grouping, Collecting):
+            keys = ResultKeys(self._key, self._grouping, self._windows.schema)
         with self._told():
             for rows in self._windows.close(all_of_them):
                 self._out += self._blocks(rows, keys)
@@ -211,10 +219,11 @@ class GroupStage(RunningStage):
     def _told(self) -> Iterator[None]:
         try:
             yield
-        except InvalidArgument:
+        except (InvalidArgument, RowError):
             raise
         except Exception as error:  # whatever DataFusion raises
-            raise InvalidArgument(f"operator {self.name}: its windows cannot be computed: {told(error)}") from error
+            what = "its query" if self._window is None else "its windows"
+            raise InvalidArgument(f"operator {self.name}: {what} cannot be computed: {told(error)}") from error
 
     def kept(self) -> Kept:
         """next_id: of the next result, behind the numbers of what is kept."""
@@ -239,8 +248,11 @@ class GroupStage(RunningStage):
         times = [one.latest for one in kept if one.latest is not None]
         self._latest = max(times, default=None)
         self._answered = max(one.next_id for one in kept) - sum(map(len, blocks))
-        watermark = None if self._latest is None else bounded(self._latest, self._window)
+        watermark = None if self._latest is None else self._bounded(self._latest)
         self._windows.restore([block.rows for block in blocks], watermark)
+
+    def _bounded(self, time: int) -> int:
+        return time if self._window is None else bounded(time, self._window)
 
 
 class GroupOperator(Operator):
@@ -291,8 +303,10 @@ class GroupOperator(Operator):
         return state
 
 
-def _lasting(grouping: Grouping | Joining) -> dict[str, Any]:
-    """What must stay while windows are open."""
+def _lasting(grouping: Grouping | Joining | Collecting) -> dict[str, Any]:
+    """What must stay while rows are kept."""
+    if isinstance(grouping, Collecting):
+        return {"query": plain(grouping.sql), "tables": list(grouping.tables)}
     if isinstance(grouping, Joining):
         return {"time": grouping.time, "kind": grouping.kind, "on": plain(grouping.on)}
     return {"time": grouping.time, "window": plain(grouping.window), "keys": list(grouping.keys)}

@@ -36,7 +36,19 @@ if TYPE_CHECKING:
     from ..connectors.standard_input import StandardInput
     from ..connectors.standard_output import StandardOutput
     from ..connectors.table import Table
-    from .description import Checkpoints, EventTime, Functions, Join, Lookup, NamedSource, Pipeline, Sql, Union, Windows
+    from .description import (
+        Checkpoints,
+        EventTime,
+        Functions,
+        Join,
+        Lookup,
+        NamedSource,
+        Pipeline,
+        Sql,
+        Union,
+        WholeQuery,
+        Windows,
+    )
     from .document import Document
     from .problems import InvalidPipeline, Problem
 
@@ -61,6 +73,7 @@ __all__ = [
     "StandardOutput",
     "Table",
     "Union",
+    "WholeQuery",
     "Windows",
 ]
 
@@ -83,6 +96,7 @@ _AT_FIRST_USE = {
         "Pipeline",
         "Sql",
         "Union",
+        "WholeQuery",
         "Windows",
     ),
     "pipeline.document": ("Document",),

@@ -25,6 +25,7 @@ from ..operator.lookup import LookupPlan
 from ..operator.queued import QueryPlan
 from ..operator.routes import Place, Routes, is_source, place_of_source
 from ..sql.query import Query, Select, WrongQuery
+from ..windows.collecting import Collecting, Inputs
 from ..windows.grouping import Grouping
 from ..windows.joining import KEY as KEY_FIELD
 from ..windows.joining import Joined, Joining, Sides
@@ -32,7 +33,7 @@ from ..windows.opened import opened
 from ..windows.spans import Hop, Session
 from ..windows.storage import Limits
 from .checks import Judge, Plugins, Problems, check_options
-from .description import Functions, Join, Lookup, OperatorModel, Pipeline, SinkModel, Sql, Union, Windows
+from .description import Functions, Join, Lookup, OperatorModel, Pipeline, SinkModel, Sql, Union, WholeQuery, Windows
 from .lines import Key
 from .lookups import lookup_plan
 from .problems import nearest
@@ -105,6 +106,8 @@ def chained(
             building.union(place)
         elif isinstance(operator, Join):
             building.join(place, operator)
+        elif isinstance(operator, WholeQuery):
+            building.whole(place, operator)
         else:
             building.functions(place, operator)
     known = {place: columns for place, columns in placed.items() if columns is not None}
@@ -247,6 +250,28 @@ class _Building:
         self._waiting(place, operator, joining, Given(sides.schema, self._origin))
         self._ends(place, schema)
 
+    def whole(self, place: int, operator: WholeQuery) -> None:
+        key: Key = ("operators", place)
+        columns = [self._columns.get(before) for before in self._routes.inputs(place)]
+        schemas = [own.schema for own in columns if own is not None]
+        functions = self._plugins.functions(operator, key)
+        if len(schemas) < len(columns) or functions is None:
+            return
+        inputs = Inputs(dict(zip(operator.tables, schemas, strict=True)))
+        plugins = {name: function.plugin_hash for name, function in functions.items()}
+        collecting = Collecting(operator.sql, tuple(operator.tables), plugins, functions)
+        try:
+            schema = opened(collecting, inputs.schema).schema
+        except WrongQuery as error:
+            self._problems.add((*key, "sql"), str(error))
+            return
+        self._merged[place] = inputs.together
+        limits = Limits(operator.memory_limit, operator.disk_limit)
+        self._stages[place] = GroupPlan(
+            self._names[place], collecting, Given(inputs.schema, self._origin), Policy(), limits
+        )
+        self._ends(place, schema)
+
     def _waiting(self, place: int, operator: Windows | Join, grouping: Grouping | Joining, given: Given) -> None:
         limits, policy = Limits(operator.memory_limit, operator.disk_limit), Policy(operator.on_error)
         self._stages[place] = GroupPlan(self._names[place], grouping, given, policy, limits, self._keys.get(place))
@@ -314,9 +339,9 @@ def _routes(pipeline: Pipeline, problems: Problems) -> Routes | None:
 
     for place, (operator, name) in enumerate(zip(pipeline.operators, operator_names(pipeline), strict=True)):
         key: Key = ("operators", place)
-        if isinstance(operator, Union | Join):
+        if isinstance(operator, Union | Join | WholeQuery):
             if operator.after is not None:
-                keys = "`inputs`" if isinstance(operator, Union) else "`left` and `right`"
+                keys = _INPUT_KEYS[type(operator)]
                 problems.add((*key, "after"), f"a {operator.type} has {keys}: leave it out")
             own = [place_of(one, (*key, *at), None) for at, one in _inputs(operator)]
             before.append(own[0])
@@ -330,9 +355,11 @@ def _routes(pipeline: Pipeline, problems: Problems) -> Routes | None:
     sinks = [place_of(sink.after, ("sinks", number, "after"), last) for number, sink in enumerate(pipeline.sinks)]
     if len(problems.found) > before_it:
         return None
-    gathering = [place for place, operator in enumerate(pipeline.operators) if isinstance(operator, Windows | Join)]
+    gathering = [place for place, one in enumerate(pipeline.operators) if isinstance(one, Windows | Join | WholeQuery)]
     routes = Routes(before, sinks, gathering, beside)
     for place in beside:
+        if pipeline.parallelism == 1 and isinstance(pipeline.operators[place], WholeQuery):
+            continue  # whatever is gathered, it is there
         gathered = {routes.is_behind_gathering(one) or one in gathering for one in routes.inputs(place)}
         if len(gathered) > 1:
             text = "some of its rows are results of windows, and others are not: group all of them, or none"
@@ -408,8 +435,13 @@ def _called_later(pipeline: Pipeline, routes: Routes) -> set[int]:
     return found
 
 
-def _inputs(operator: Union | Join) -> list[tuple[Key, str]]:
+_INPUT_KEYS = {Union: "`inputs`", Join: "`left` and `right`", WholeQuery: "`tables`"}
+
+
+def _inputs(operator: Union | Join | WholeQuery) -> list[tuple[Key, str]]:
     """Whose rows an operator takes, each with its key."""
+    if isinstance(operator, WholeQuery):
+        return [(("tables", table), name) for table, name in operator.tables.items()]
     if isinstance(operator, Join):
         return [(("left",), operator.left), (("right",), operator.right)]
     return [(("inputs", number), name) for number, name in enumerate(operator.inputs)]

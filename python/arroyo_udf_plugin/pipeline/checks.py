@@ -25,13 +25,14 @@ from ..connectors.parts import Parts
 from ..connectors.single import File, can_share
 from ..connectors.standard_output import StandardOutput
 from ..errors import ArroyoUdfError, InvalidArgument
+from ..host.function import Function
 from ..host.isolation import Where, cores
 from ..host.library import Plugin, load
 from ..operator.blocks import ORIGIN, Block, Columns
 from ..operator.calls import Call, Plan
 from ..operator.watermarks import EventTime
 from .calls import Written, call_written
-from .description import Functions, Pipeline, SinkModel
+from .description import Functions, Pipeline, SinkModel, WholeQuery
 from .inputs import sources_of
 from .lines import Key
 from .problems import Problem, in_keys, nearest
@@ -70,24 +71,43 @@ class Plugins:
 
     def of(self, operator: Functions, key: Key) -> Plugin | None:
         """The operator's; None: it cannot be opened."""
-        where = _where(operator, self._parallelism, key, self._problems)
-        if (operator.plugin, where) not in self._opened:
-            self._opened[operator.plugin, where] = None
-            with self._problems.at(*key, "plugin"):
-                loaded = load(plugin_for(Path(operator.plugin)), validate=True, **dataclasses.asdict(where))
-                self._opened[operator.plugin, where] = self._closing.enter_context(loaded)
-        return self._opened[operator.plugin, where]
+        limits = {"memory_limit": operator.memory_limit, "cpu_limit": operator.cpu_limit}
+        where = _where(operator, self._parallelism, key, self._problems, **limits)
+        return self._open(operator.plugin, where, (*key, "plugin"))
+
+    def functions(self, operator: WholeQuery, key: Key) -> Mapping[str, Function] | None:
+        """Those that a query calls, by the name that it has for them; None: one cannot be opened."""
+        where = _where(operator, 1, key, self._problems)
+        found = {}
+        for name, file in operator.functions.items():
+            at = (*key, "functions", name)
+            plugin = self._open(file, where, at)
+            own = {one.lower(): function for one, function in (plugin.functions if plugin else {}).items()}
+            if name.lower() in own:
+                found[name.lower()] = own[name.lower()]
+            elif plugin is not None:
+                self._problems.add(at, f"{file} has no function {name}: {nearest(name, plugin.functions)}")
+        return found if len(found) == len(operator.functions) else None
+
+    def _open(self, file: str, where: Where, key: Key) -> Plugin | None:
+        if (file, where) not in self._opened:
+            self._opened[file, where] = None
+            with self._problems.at(*key):
+                loaded = load(plugin_for(Path(file)), validate=True, **dataclasses.asdict(where))
+                self._opened[file, where] = self._closing.enter_context(loaded)
+        return self._opened[file, where]
 
 
-def _where(operator: Functions, parallelism: int, key: Key, problems: Problems) -> Where:
-    """Where an operator's functions run: the workers of all slices."""
+def _where(
+    operator: Functions | WholeQuery, parallelism: int, key: Key, problems: Problems, **limits: int | None
+) -> Where:
+    """Where an operator's functions run: the workers of all slices. limits: of each worker."""
     each = max(1, cores() // parallelism) if operator.workers == "auto" else operator.workers
     try:
         chosen = Where(
             isolation=operator.isolation,
             workers=operator.workers,
-            memory_limit=operator.memory_limit,
-            cpu_limit=operator.cpu_limit,
+            **limits,
         )
         return chosen if chosen.isolation == "thread" else dataclasses.replace(chosen, workers=each * parallelism)
     except InvalidArgument as error:

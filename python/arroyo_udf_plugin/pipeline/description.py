@@ -223,6 +223,32 @@ class Join(Waiting):
     """The names by which expressions may call the two sides, as in a.column = b.column."""
 
 
+class WholeQuery(Operator):
+    """An operator: a query over all rows of its inputs, once they have ended, in DataFusion's SQL.
+
+    It works in the first slice, for all slices.
+
+    Rows wait on disk beyond `memory_limit`, and so does what the query itself needs.
+    """
+
+    type: Literal["query"] = "query"
+    tables: Annotated[dict[str, str], pydantic.Field(min_length=1)]
+    """The operator, or source, whose rows each table has, by the table's name in the query."""
+    sql: str
+    """The query: one SELECT, with everything that DataFusion knows."""
+    functions: dict[str, str] = pydantic.Field(default_factory=dict)
+    """Functions that the query calls: the plugin, or the source (.py, .rs or .c), for each name. A row that fails ends
+    the pipeline."""
+    isolation: Isolation = "thread"
+    """Where the functions run: "thread", "subinterpreter" or "process"."""
+    workers: Workers = 1
+    """How many interpreters or processes there are; "auto": one per core."""
+    memory_limit: Bytes = Limits.memory
+    """How much memory the rows that wait may use, and as much again, at least 64 MiB, what the query keeps."""
+    disk_limit: Bytes = Limits.disk
+    """How large the rows may be that wait on disk; above that the pipeline fails."""
+
+
 class Checkpoints(Described):
     """Where the state is kept, so that a pipeline goes on where it has been, and how often."""
 
@@ -248,7 +274,8 @@ OperatorModel = Annotated[
     | Annotated[Lookup, pydantic.Tag("lookup")]
     | Annotated[Windows, pydantic.Tag("windows")]
     | Annotated[Union, pydantic.Tag("union")]
-    | Annotated[Join, pydantic.Tag("join")],
+    | Annotated[Join, pydantic.Tag("join")]
+    | Annotated[WholeQuery, pydantic.Tag("query")],
     pydantic.Discriminator(_kind),
 ]
 

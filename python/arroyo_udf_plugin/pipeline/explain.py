@@ -9,7 +9,7 @@ import pyarrow as pa
 from ..connectors.cells import CellType
 from ..connectors.described import Described
 from .chain import operator_names
-from .description import Functions, Lookup, Sql, Windows
+from .description import Functions, Lookup, Sql, WholeQuery, Windows
 from .inputs import sources_of
 from .plan import Planned, sink_names
 
@@ -32,7 +32,7 @@ def _lines(planned: Planned) -> Iterator[str]:
             yield f"event time: {_keys(one.event_time)}"
     calls = iter(planned.calls)
     for place, (operator, name) in enumerate(zip(told.operators, operator_names(told), strict=True)):
-        yield f"operator {name}: {_keys(operator, without=('name', 'calls', 'select', 'where', 'aggregates'))}"
+        yield f"operator {name}: {_keys(operator, without=('name', 'calls', 'select', 'where', 'aggregates', 'sql'))}"
         if isinstance(operator, Sql):
             yield from _query(operator, planned.chain.schemas[place])
             continue
@@ -41,6 +41,9 @@ def _lines(planned: Planned) -> Iterator[str]:
             continue
         if isinstance(operator, Lookup):
             yield from _found(operator, planned.chain.schemas[place])
+            continue
+        if isinstance(operator, WholeQuery):
+            yield from _answers(operator, planned.chain.schemas[place])
             continue
         if not isinstance(operator, Functions):
             yield from _columns(planned.chain.schemas[place])
@@ -73,6 +76,11 @@ def _found(operator: Lookup, schema: pa.Schema) -> Iterator[str]:
     yield from _columns(schema)
     if operator.where is not None:
         yield f"    where {' '.join(operator.where.split())}"
+
+
+def _answers(operator: WholeQuery, schema: pa.Schema) -> Iterator[str]:
+    yield f"    {' '.join(operator.sql.split())}"
+    yield from _columns(schema)
 
 
 def _results(operator: Windows, schema: pa.Schema) -> Iterator[str]:

@@ -38,12 +38,13 @@ from .lookups import Looked, LookupJoin
 from .ranked import Ranked, has_over
 from .rounds import Rounds, Wanted
 from .scope import Scope
-from .selects import AnyQuery, Join, QueryText, Relation, UnionText
+from .selects import AnyQuery, Join, QueryText, Relation, UnionText, WholeText
 from .settings import Chosen
 from .statements import Column, CreateTable, CreateView, Insert, Select, Set, Statement
 from .tables import is_in_database, kind_of, sink_of, source_of
-from .text import Text, Wrong
+from .text import Text, Unending, Wrong
 from .unions import united
+from .whole import built, first_table, queries_in, tables_in
 
 
 @dataclass(frozen=True)
@@ -223,6 +224,57 @@ class _Compiler:
         """with_time: with the event time, for windows of other queries."""
         if wanted is None and id(query) in self._built:
             return self._built[id(query)]
+        if not isinstance(query, WholeText):
+            before = flow.copy(), dict(self._built), dict(self._sources)
+            try:
+                return self._streamed(flow, query, ctes, name, wanted, with_time)
+            except Unending as error:
+                kept, self._built, self._sources = before
+                flow.take(kept)
+                whole = WholeText(query.part, query.ctes, error, query.at)
+        else:
+            whole = query
+        node = self._whole(flow, whole, ctes, name, wanted)
+        if wanted is None:
+            self._built[id(query)] = node
+        return node
+
+    def _whole(
+        self,
+        flow: Flow,
+        query: WholeText,
+        ctes: Mapping[str, AnyQuery],
+        name: str,
+        wanted: Sequence[Wanted] | None,
+    ) -> Node:
+        """A query that needs all rows, if they end."""
+        known = {**ctes, **query.ctes}
+        inner, ranges = {}, []
+        for number, one in enumerate(queries_in(query.part, self._udfs), 1):
+            inner[one.at] = self._query(flow, one, known, f"{name}_{number}", None, with_time=False)
+            ranges.append(range(one.at, one.part[-1].end))
+        tables = {}
+        for table, at in tables_in(query.part, [*known, *self._tables, *self._views]):
+            if not any(at in own for own in ranges):
+                tables[table] = self._named(flow, table, at, known)
+        nodes = [*tables.values(), *inner.values()]
+        sources = {source for node in nodes for source in flow.sources_of(node.operator)}
+        if not nodes and (first := first_table(query.part)) is not None:
+            self._named(flow, *first, known)  # says that there is none
+        if not nodes or any(one.name in sources and not one.model.ends for one in self._sources.values()):
+            raise query.why
+        return built(self._text, self._udfs, flow, query, tables, inner, name, wanted)
+
+    def _streamed(
+        self,
+        flow: Flow,
+        query: QueryText | UnionText,
+        ctes: Mapping[str, AnyQuery],
+        name: str,
+        wanted: Sequence[Wanted] | None,
+        with_time: bool,
+    ) -> Node:
+        """A query whose results come while rows come. Raises Unending for another one."""
         known = {**ctes, **query.ctes}
         if isinstance(query, UnionText):
             nodes = [self._query(flow, one, known, name, wanted, with_time) for one in query.queries]

@@ -10,12 +10,12 @@ import pyarrow as pa
 from ..pipeline.problems import nearest
 from ..sql.feed import context
 from ..sql.native_calls import WrongCall, check
-from ..sql.query import WrongQuery, expected
+from ..sql.query import NOT_BY_ROW, WrongQuery, expected
 from ..sql.tokens import quoted
 from .expressions import Constant, Expression, Operation
 from .functions import all_names
-from .selects import QueryText
-from .text import Text, Tokens, Wrong
+from .selects import QueryText, WholeText
+from .text import Text, Tokens, Unending, Wrong
 
 _PLACE = re.compile(r" at Line: (\d+), Column: (\d+)")
 _PARSER = re.compile(r'ParserError\("(.*)"\)', re.DOTALL)
@@ -116,7 +116,7 @@ def _offset(text: str, place: re.Match[str]) -> int:
 def wrong_query(
     error: WrongQuery,
     part: Tokens,
-    query: QueryText,
+    query: QueryText | WholeText,
     schema: pa.Schema,
     functions: Collection[str],
     ungrouped: Collection[str] = (),
@@ -145,8 +145,8 @@ def wrong_query(
         fields = {inner.name for type_ in schema.types if pa.types.is_struct(type_) for inner in type_}
         return Wrong(f"{text}: {nearest(found[1], sorted(fields))}", _of_name(part, found[1], at))
     if _AGGREGATE.search(text):
-        return Wrong("an aggregate needs a GROUP BY with a window: write GROUP BY tumble(interval '1 minute')", at)
-    return Wrong(" ".join(text.split()), at)
+        return Unending("an aggregate needs a GROUP BY with a window: write GROUP BY tumble(interval '1 minute')", at)
+    return (Unending if text == NOT_BY_ROW else Wrong)(" ".join(text.split()), at)
 
 
 def nearest_column(name: str, known: Collection[str]) -> str:

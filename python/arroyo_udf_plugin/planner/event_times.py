@@ -86,7 +86,7 @@ def type_of(text: Text, part: Tokens, select: Select, schema: pa.Schema, functio
     try:
         (found,) = Query(select, schema).schema.types
     except WrongQuery as error:
-        raise wrong_query(error, part, QueryText({}, (), _NOWHERE, (), part[0].start), schema, functions) from None
+        raise wrong_query(error, part, QueryText((), {}, (), _NOWHERE, (), part[0].start), schema, functions) from None
     return found
 
 

@@ -18,7 +18,7 @@ from functools import cached_property
 from typing import Any
 
 from ..sql.tokens import Token
-from .text import Text, Tokens, Wrong
+from .text import Text, Tokens, Unending
 
 COALESCE = {"coalesce", "nvl", "ifnull"}
 _VOLATILE = {"random", "rand", "uuid", "now", "today", "current_timestamp", "current_date", "current_time"}
@@ -229,4 +229,4 @@ def without_queries(expressions: Iterable[Expression]) -> None:
     for node in (node for expression in expressions for node in expression.nodes()):
         if isinstance(node, Query):
             at = next(token.start for token in node.part if token.word in ("select", "with"))
-            raise Wrong("a query inside an expression is not supported: rows pass one by one", at)
+            raise Unending("a query inside an expression is not supported: rows pass one by one", at)

@@ -16,11 +16,13 @@ from ..host.isolation import Isolation
 from ..host.policy import Action
 from ..operator.blocks import Given
 from ..pipeline.chain import grouping_of, joining_of, merged
-from ..pipeline.description import Functions, Join, Lookup, OperatorModel, SinkModel, Sql, Union, Windows
+from ..pipeline.description import Functions, Join, Lookup, OperatorModel, SinkModel, Sql, Union, WholeQuery, Windows
 from ..pipeline.lines import Key
 from ..pipeline.lookups import lookup_plan
 from ..pipeline.variables import resolved
 from ..sql.query import Query, Select
+from ..sql.whole import Whole
+from ..windows.collecting import Inputs
 from ..windows.joining import Joined, Sides
 from ..windows.opened import opened
 from ..windows.storage import Limits
@@ -74,6 +76,17 @@ class Flow:
         self._names = {SOURCE}
         self._results = 0
 
+    def copy(self) -> Flow:
+        """As it is now, for when what comes next cannot be."""
+        other = Flow(self.settings)
+        other.take(self)
+        return other
+
+    def take(self, other: Flow) -> None:
+        """Becomes as another one is."""
+        self.operators, self.sinks, self.places = list(other.operators), list(other.sinks), dict(other.places)
+        self._names, self._results = set(other._names), other._results
+
     def result(self) -> int:
         """A new number for the result of a call."""
         self._results += 1
@@ -117,6 +130,40 @@ class Flow:
         """The rows of all, which have the same types."""
         operator = Union(name=self._named(name), inputs=tuple(node.operator for node in nodes))
         return self._added(operator, merged([node.schema for node in nodes]), at)
+
+    def whole(self, tables: Mapping[str, Node], sql: str, udfs: Mapping[str, Udf], name: str, at: int) -> Node:
+        """A query over all rows of these nodes. udfs: that it calls, by the name that it has for them. Raises
+        WrongQuery."""
+        inputs = Inputs({table: node.schema for table, node in tables.items()})
+        functions = {one: udf.function for one, udf in udfs.items()}
+        schema = Whole(sql, inputs.tables, functions).schema
+        operator = WholeQuery(
+            name=self._named(name),
+            tables={table: node.operator for table, node in tables.items()},
+            sql=sql,
+            functions={one: udf.file for one, udf in udfs.items()},
+            isolation=self.settings.isolation,
+            workers=self.settings.workers,
+            memory_limit=self.settings.memory_limit,
+            disk_limit=self.settings.disk_limit,
+        )
+        return self._added(operator, schema, at)
+
+    def sources_of(self, operator: str) -> set[str]:
+        """The sources, by name, whose rows an operator has; of a source, itself."""
+        place = next((place for place, one in enumerate(self.operators) if one.name == operator), None)
+        if place is None:
+            return {operator}
+        one = self.operators[place]
+        if isinstance(one, Union):
+            before: Iterable[str] = one.inputs
+        elif isinstance(one, Join):
+            before = (one.left, one.right)
+        elif isinstance(one, WholeQuery):
+            before = one.tables.values()
+        else:
+            before = [one.after or (self.operators[place - 1].name or "" if place else SOURCE)]
+        return {source for other in before for source in self.sources_of(other)}
 
     def join(self, left: Node, right: Node, operator: Join, at: int) -> Node:
         """Raises WrongQuery."""

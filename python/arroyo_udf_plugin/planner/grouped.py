@@ -32,7 +32,7 @@ from .functions import Udf
 from .rounds import Rounds, Wanted, same_names
 from .scope import Scope
 from .selects import Item, QueryText, Star
-from .text import Text, Wrong
+from .text import Text, Unending, Wrong
 
 _WINDOW = "__w"
 MOMENT = {"width": 1e-9}
@@ -96,7 +96,7 @@ class Grouped:
         query = self._query
         for item in query.items:
             if isinstance(item, Star):
-                raise Wrong("a * is not for GROUP BY: write the keys and the aggregates", item.at)
+                raise Unending("a * is not for GROUP BY: write the keys and the aggregates", item.at)
         window, keys = self._grouped_by()
         if TIME not in self._node.schema.names:
             at = window.expression.start
@@ -127,7 +127,7 @@ class Grouped:
         for expression in self._query.group:
             part = expression.part
             if part[0].word in _SETS and (len(part) == 1 or part[1].text == "(" or part[1].word == "sets"):
-                raise Wrong(f"GROUP BY {part[0].text.upper()} is not supported: write the columns", part[0].start)
+                raise Unending(f"GROUP BY {part[0].text.upper()} is not supported: write the columns", part[0].start)
             meant = self._meant(expression)
             if _is_window(meant):
                 windows.append(self._window(meant))
@@ -137,7 +137,7 @@ class Grouped:
             windows = [_Window(key, MOMENT) for key in keys if self._is_window_before(key)][:1]
         if not windows:
             at = self._query.group[0].start
-            raise Wrong(
+            raise Unending(
                 "this GROUP BY has no window, so its groups would never end: add tumble(interval '1 minute')", at
             )
         if len(windows) > 1:
@@ -270,7 +270,7 @@ class Grouped:
     def _aggregate(self, call: Call) -> str:
         """The column of an aggregate."""
         if call.over is not None:
-            raise Wrong("OVER (...) is not supported beside GROUP BY", call.over[0].start)
+            raise Unending("OVER (...) is not supported beside GROUP BY", call.over[0].start)
         normal = self._normal(call)
         if normal not in self._known:
             column = self._known[normal] = f"__v{len(self._known) + 1}"

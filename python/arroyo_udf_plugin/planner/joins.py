@@ -20,7 +20,7 @@ from .flow import TIME, Flow, Node
 from .functions import Udf
 from .scope import Scope
 from .selects import Join, QueryText, Star
-from .text import Text, Wrong
+from .text import Text, Unending, Wrong
 
 _WRITE = "write ON a.window = b.window AND ..."
 
@@ -80,7 +80,7 @@ class WindowedJoin:
         join = self._join
         for node in (self._left, self._right):
             if not node.windows or TIME not in node.schema.names:
-                raise Wrong(
+                raise Unending(
                     "a join needs rows of the same window on both sides, or it would have to remember all rows for "
                     "ever: select from queries with GROUP BY tumble(...), or from a lookup table",
                     join.at,
@@ -115,12 +115,12 @@ class WindowedJoin:
     def _on(self) -> _Condition:
         on = self._join.on
         if on is None:
-            raise Wrong(f"this JOIN has no condition: {_WRITE}", self._join.at)
+            raise Unending(f"this JOIN has no condition: {_WRITE}", self._join.at)
         without_queries([on])
         for call in on.calls_of(self._udfs):
-            raise Wrong(f"{call.name} is called in ON: compute it in the query before, or in WHERE", call.start)
+            raise Unending(f"{call.name} is called in ON: compute it in the query before, or in WHERE", call.start)
         if not any(map(self._is_same_window, conjuncts(on))):
-            raise Wrong(f"a join is of rows of the same window: {_WRITE}", on.start)
+            raise Unending(f"a join is of rows of the same window: {_WRITE}", on.start)
         return _Condition(on.text(self._text, self._both.texts([on], self._items)), {}, {})
 
     def _is_same_window(self, condition: Expression) -> bool:
@@ -154,7 +154,7 @@ class WindowedJoin:
             if self._join.kind == "full":
                 made[f"using.{name}"] = f"coalesce({self._items[left]}, {self._items[right]})"
         if not has_window:
-            raise Wrong("a join is of rows of the same window: write USING (window, ...)", self._join.at)
+            raise Unending("a join is of rows of the same window: write USING (window, ...)", self._join.at)
         return _Condition(" AND ".join(texts), merged, made)
 
     def _windows(self, condition: _Condition) -> Collection[str]:

@@ -23,7 +23,7 @@ from .grouped import MOMENT
 from .rounds import Rounds, Wanted
 from .scope import Scope
 from .selects import QueryText, Star
-from .text import Text, Wrong, leveled, split
+from .text import Text, Unending, leveled, split
 
 _WRITE = "write OVER (PARTITION BY window ...)"
 
@@ -75,12 +75,12 @@ class Ranked:
     def _check(self, function: Call) -> None:
         """That a function is one of a window's rows. Raises Wrong."""
         if not self._node.windows:
-            raise Wrong(
+            raise Unending(
                 "OVER (...) is for results of windows: select from a query with GROUP BY tumble(...)", function.start
             )
         over = function.over or ()
         if over[1].text != "(":
-            raise Wrong(f"named windows are not supported: {_WRITE}", over[0].start)
+            raise Unending(f"named windows are not supported: {_WRITE}", over[0].start)
         inner = over[2:-1]
         by = []
         if len(inner) > 1 and (inner[0].word, inner[1].word) == ("partition", "by"):
@@ -88,9 +88,9 @@ class Ranked:
             by = [one[0].start for one in split(inner[2 : next(ends, len(inner))], ",") if one]
         keys = [self._cut(child) for child in function.children if child.start in by]
         if not self._node.windows.intersection(column_name(key, self._query.relation.alias) for key in keys):
-            raise Wrong(f"other windows may be over later: {_WRITE}", over[0].start)
+            raise Unending(f"other windows may be over later: {_WRITE}", over[0].start)
         for call in function.calls_of(self._udfs):
-            raise Wrong(f"{call.name} is called beside OVER: compute it in the query before", call.start)
+            raise Unending(f"{call.name} is called beside OVER: compute it in the query before", call.start)
 
     def _cut(self, expression: Expression) -> str:
         """As SQL over the rows."""

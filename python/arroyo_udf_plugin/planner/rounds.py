@@ -23,11 +23,11 @@ from ..sql.query import Query, Select, WrongQuery
 from ..sql.tokens import column_name, quoted
 from .column_types import cast_to
 from .diagnostics import wrong_query
-from .expressions import Column, Expression, without_queries
+from .expressions import Expression, without_queries
 from .flow import TIME, Flow, Node
 from .functions import Udf
 from .scope import Scope
-from .selects import Item, QueryText, Star
+from .selects import Item, QueryText, Star, name_of
 from .steps import Made, Steps, names_in
 from .text import Text, Wrong
 
@@ -149,10 +149,7 @@ class Rounds:
         return [_Result(name, None, name, star.at) for name in names if name not in star.without]
 
     def _item(self, item: Item) -> _Result:
-        expression = item.expression
-        path = expression.path if isinstance(expression, Column) else ()
-        name = item.alias or (path[-1] if 0 < len(path) < 3 else " ".join(self._text.cut(expression.part).split()))
-        return _Result(name, expression, "", expression.start, item.only)
+        return _Result(name_of(self._text, item), item.expression, "", item.expression.start, item.only)
 
     # ---- The operators ----
 

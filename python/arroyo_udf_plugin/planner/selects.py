@@ -5,19 +5,19 @@
     relation  := name [AS alias] | (query) [AS alias]
     join      := [INNER | LEFT | RIGHT | FULL] JOIN relation ON condition | ... USING (names)
 
-Everything else that SQL has is refused by name, with what to write instead.
+Everything else that SQL has is refused by name, with what to write instead, or needs all rows (`WholeText`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from ..sql.tokens import Token
-from .expressions import Expression, conjuncts
+from .expressions import Column, Expression, conjuncts
 from .parsing import parsed
-from .text import Cursor, Tokens, Wrong, leveled, split
+from .text import Cursor, Text, Tokens, Unending, Wrong, leveled, split
 
 _NOT_YET = {
     "intersect": "INTERSECT is not supported: a stream has no end to compare",
@@ -108,9 +108,10 @@ class Join:
 
 @dataclass(frozen=True)
 class QueryText:
-    """A SELECT. ctes: those of WITH, by name. joins: behind `relation`. where, having: all of these hold. group: of
-    GROUP BY. at: where it begins."""
+    """A SELECT. part: the whole, without WITH. ctes: those of WITH, by name. joins: behind `relation`. where, having:
+    all of these hold. group: of GROUP BY. at: where it begins."""
 
+    part: Tokens
     ctes: Mapping[str, AnyQuery]
     items: tuple[Star | Item, ...]
     relation: Relation
@@ -134,14 +135,27 @@ class QueryText:
 
 @dataclass(frozen=True)
 class UnionText:
-    """The rows of several queries: UNION ALL. ctes: those of WITH, for all of them. at: where it begins."""
+    """The rows of several queries: UNION ALL. part: the whole, without WITH. ctes: those of WITH, for all of them. at:
+    where it begins."""
 
+    part: Tokens
     ctes: Mapping[str, AnyQuery]
     queries: tuple[AnyQuery, ...]
     at: int
 
 
-AnyQuery = QueryText | UnionText
+@dataclass(frozen=True)
+class WholeText:
+    """A query that needs all rows. part: it, without WITH. ctes: those of WITH. why: what is wrong if rows do not end.
+    at: where it begins."""
+
+    part: Tokens
+    ctes: Mapping[str, AnyQuery]
+    why: Unending
+    at: int
+
+
+AnyQuery = QueryText | UnionText | WholeText
 
 
 def query_of(part: Tokens) -> AnyQuery:
@@ -149,10 +163,30 @@ def query_of(part: Tokens) -> AnyQuery:
     cursor = Cursor(part)
     at = cursor.offset
     ctes = _ctes(cursor) if cursor.take("with") else {}
-    queries = _united(cursor.rest)
-    if len(queries) > 1:
-        return UnionText(ctes, tuple(map(query_of, queries)), at)
-    return _select(cursor, ctes, at)
+    body = cursor.rest
+    try:
+        queries = _united(body)
+        if len(queries) > 1:
+            return UnionText(body, ctes, tuple(map(query_of, queries)), at)
+        return _select(cursor, ctes, at)
+    except Unending as error:
+        return WholeText(body, ctes, error, at)
+
+
+def items_of(part: Tokens) -> Sequence[Star | Item] | None:
+    """What the first SELECT of a query selects. None: it is in brackets."""
+    start = 1 if part[0].word == "select" else len(part)
+    if [token.word for token in part[start : start + 1]] in (["distinct"], ["all"]):
+        start += 1
+    ends = (place for place, token, depth in leveled(part) if place >= start and not depth and token.word == "from")
+    end = next(ends, len(part))
+    return tuple(_items(part[start:end], part[0].end)) if start < end else None
+
+
+def name_of(text: Text, item: Item) -> str:
+    """Of an item's result: what has none has its own text."""
+    path = item.expression.path if isinstance(item.expression, Column) else ()
+    return item.alias or (path[-1] if 0 < len(path) < 3 else " ".join(text.cut(item.expression.part).split()))
 
 
 def _united(part: Tokens) -> list[Tokens]:
@@ -165,7 +199,7 @@ def _united(part: Tokens) -> list[Tokens]:
         if [one.word for one in part[place + 1 : place + 3]] in (["all", "select"], ["all", ""]):
             cuts.append((place, place + 2))
         else:
-            raise Wrong(
+            raise Unending(
                 "UNION is not supported: it would have to remember all rows for ever, to leave out equal ones. Write "
                 "UNION ALL",
                 token.start,
@@ -178,13 +212,14 @@ def _select(cursor: Cursor, ctes: Mapping[str, AnyQuery], at: int) -> AnyQuery:
     if not ctes and cursor.now is not None and cursor.now.text == "(":
         inner = cursor.brackets()
         if cursor.now is not None:
-            raise Wrong(_NOT_YET.get(cursor.now.word, "nothing may follow this query"), cursor.offset)
+            raise _not_yet(cursor.now.word, "nothing may follow this query", cursor.offset)
         return query_of(inner)
     if cursor.now is not None and cursor.now.word == "insert":
         raise Wrong("INSERT INTO stands before WITH: write INSERT INTO table WITH name AS (...) SELECT", cursor.offset)
+    part = cursor.rest
     cursor.need("select")
     if cursor.take("distinct"):
-        raise Wrong("DISTINCT is not supported: it would have to remember all rows for ever", at)
+        raise Unending("DISTINCT is not supported: it would have to remember all rows for ever", at)
     cursor.take("all")
     if [token.word or token.kind for token in cursor.rest[:2]] == ["top", "number"]:
         raise Wrong("TOP is not supported: a stream has no end", cursor.offset)
@@ -198,17 +233,22 @@ def _select(cursor: Cursor, ctes: Mapping[str, AnyQuery], at: int) -> AnyQuery:
         raise Wrong("an expression is missing in this GROUP BY", at)
     where, having = _conditions(clauses.get("where", ())), _conditions(clauses.get("having", ()))
     if having and not group:
-        raise Wrong("HAVING needs a GROUP BY: for rows, write WHERE", having[0].start)
-    return QueryText(ctes, items, relation, where, at, tuple(map(parsed, group)), having, joins)
+        raise Unending("HAVING needs a GROUP BY: for rows, write WHERE", having[0].start)
+    return QueryText(part, ctes, items, relation, where, at, tuple(map(parsed, group)), having, joins)
 
 
 def _conditions(part: Tokens) -> tuple[Expression, ...]:
     return tuple(conjuncts(parsed(part))) if part else ()
 
 
+def _not_yet(word: str, otherwise: str, at: int) -> Wrong:
+    """What may not follow a query."""
+    return Unending(_NOT_YET[word], at) if word in _NOT_YET else Wrong(otherwise, at)
+
+
 def _ctes(cursor: Cursor) -> dict[str, AnyQuery]:
     if cursor.take("recursive"):
-        raise Wrong("WITH RECURSIVE is not supported: a stream has no end", cursor.offset)
+        raise Unending("WITH RECURSIVE is not supported: a stream has no end", cursor.offset)
     found: dict[str, AnyQuery] = {}
     while True:
         name, at = cursor.name("the name of a query")
@@ -232,7 +272,7 @@ def _clauses(part: Tokens) -> dict[str, Tokens]:
         if token.word in _NOT_YET and not (token.word == "except" and before is not None and before.text == "*"):
             if _is_column(part, place):
                 continue
-            raise Wrong(_NOT_YET[token.word], token.start)
+            raise Unending(_NOT_YET[token.word], token.start)
         if token.word == "from" and before is not None and before.word == "distinct":
             continue
         if token.word in _FOLLOWING[starts[-1][0]] and not _is_column(part, place):
@@ -311,7 +351,7 @@ def _from(part: Tokens, at: int) -> tuple[Relation, tuple[Join, ...]]:
     starts = []
     for place, token, depth in leveled(part):
         if not depth and token.text == ",":
-            raise Wrong(f"a comma joins all rows with all: {_WINDOWED} AND ...", token.start)
+            raise Unending(f"a comma joins all rows with all: {_WINDOWED} AND ...", token.start)
         if not depth and token.word == "join":
             starts.append((_join_start(part, place), place))
     stops = [start for start, _ in starts] + [len(part)]
@@ -343,16 +383,16 @@ def _join(before: Tokens, part: Tokens, word: Token) -> Join:
         raise Wrong("UNNEST is not supported here: write unnest(list) among the items", part[0].start)
     for token in [*before, *part[:1]]:
         if token.word in _NO_JOINS:
-            raise Wrong(_NO_JOINS[token.word], token.start)
+            raise Unending(_NO_JOINS[token.word], token.start)
     kind = next((kind for kind in _KINDS if before and before[0].word == kind), "inner")
     levels = [(place, token) for place, token, depth in leveled(part) if not depth and place]
     end = next((place for place, token in levels if token.word in ("on", "using")), len(part))
     relation = _relation(part[:end], word.end)
     if end == len(part):
-        raise Wrong(f"this JOIN has no condition: {_WINDOWED} AND ...", at)
+        raise Unending(f"this JOIN has no condition: {_WINDOWED} AND ...", at)
     if part[end].word == "on":
         if end + 1 == len(part):
-            raise Wrong(f"this JOIN has no condition: {_WINDOWED} AND ...", at)
+            raise Unending(f"this JOIN has no condition: {_WINDOWED} AND ...", at)
         return Join(kind, relation, parsed(part[end + 1 :]), {}, at)  # type: ignore[arg-type]
     cursor = Cursor(part[end + 1 :])
     names = [Cursor(one).name("a column's name") for one in split(cursor.brackets(), ",")]
@@ -370,7 +410,7 @@ def _relation(part: Tokens, at: int) -> Relation:
     else:
         name, _ = cursor.name("a table's name")
         if cursor.now is not None and cursor.now.text == "(":
-            raise Wrong(f"{name}(...) is no table: write a table's name, or a query in brackets", start)
+            raise Unending(f"{name}(...) is no table: write a table's name, or a query in brackets", start)
         if cursor.take("."):
             raise Wrong("tables have no schemas here: write the name alone", start)
     cursor.take("as")

@@ -288,6 +288,7 @@ def _reading(table: CreateTable, options: _Options) -> dict[str, Any]:
         "limit": options.read("source.limit", int, "a whole number"),
         "metadata": {column.name: column.metadata.value for column in table.columns or () if column.metadata} or None,
         **_dialect(options),
+        "infer_types": options.one_of("infer_types", _BOOLEANS),
         "comment": options.text("csv.comment"),
         "date_formats": options.read("csv.date_format", lambda text: (text,), "a format such as %d.%m.%Y"),
     }

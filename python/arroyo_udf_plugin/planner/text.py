@@ -44,6 +44,10 @@ class Wrong(Exception):
         super().__init__(text)
 
 
+class Unending(Wrong):
+    """The same of a query that has no answer while rows come: over sources that end it may have one."""
+
+
 class Text:
     """file: its name. text: all of it."""
 

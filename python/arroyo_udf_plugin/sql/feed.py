@@ -157,7 +157,7 @@ class FeedOfTwo:
         """In a documented way."""
         own = context(functions=self._asked.functions)
         for name, table, rows in zip(self._names, self._tables, batches, strict=True):
-            own.register_record_batches(name, [list(rows) or [_no_rows(table.schema)]])
+            own.register_record_batches(name, [list(rows) or [no_rows(table.schema)]])
         return [answer.to_pyarrow() for answer in own.sql(self._asked.text).execute_stream()]
 
 
@@ -165,11 +165,11 @@ def planned_tables(asked: Written, tables: Mapping[str, pa.Schema]) -> Any:
     """A query of DataFusion over tables without rows. Raises what DataFusion raises."""
     own = context(functions=asked.functions)
     for name, schema in tables.items():
-        own.register_record_batches(name, [[_no_rows(schema)]])
+        own.register_record_batches(name, [[no_rows(schema)]])
     return own.sql(asked.text)
 
 
-def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
+def no_rows(schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.nulls(0, type_) for type_ in schema.types], schema=schema)
 
 

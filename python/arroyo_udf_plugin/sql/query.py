@@ -110,7 +110,7 @@ class Query:
         found = planned(asked, fed)
         operators = operators_of(found.execution_plan())
         if not is_by_rows(operators):
-            raise WrongQuery(_NOT_BY_ROW, None)
+            raise WrongQuery(NOT_BY_ROW, None)
         self._is_by_row = is_by_row(operators)
         if len(found.schema()) != len(items) + 1:
             raise WrongQuery("unnest of a struct makes several columns: name its fields, as in s['a']", None)
@@ -199,7 +199,7 @@ class Query:
         return rows if rows.schema == self.schema else pa.RecordBatch.from_arrays(rows.columns, schema=self.schema)
 
 
-_NOT_BY_ROW = (
+NOT_BY_ROW = (
     "aggregates, window functions, DISTINCT, ORDER BY and subqueries need more than one row, and rows pass one by one "
     "here: leave them out"
 )
@@ -244,7 +244,7 @@ _VIEWS = {pa.string_view(): (pa.string(), "Utf8"), pa.binary_view(): (pa.binary(
 
 
 _REWORDED = {
-    "WindowFunction": _NOT_BY_ROW,
+    "WindowFunction": NOT_BY_ROW,
     "Conflicting ordering requirements": "aggregates with ORDER BY over different columns cannot stand in one SELECT: "
     "write two, and join them ON a.window = b.window",
     "logical expression Wildcard": "a * is for count(*): write the columns",
@@ -255,6 +255,10 @@ _REWORDED = {
 }
 _CAST = "write CAST(... AS ...) for one of them"
 _PATTERNS = (
+    (
+        r"Projections require unique expression names but the expression .* and \"(.+?)\" at position",
+        r"there are two columns \1: write AS and another name",
+    ),
     (r"Unsupported SQL type (.+)", r"there is no type \1"),
     (r"Unsupported type ('.+?')\. Must be", r"there is no type \1 of Arrow: write such as 'Int32'"),
     (r"Unsupported CAST from (.+) to (.+)", r"there is no cast from \1 to \2: write another type"),

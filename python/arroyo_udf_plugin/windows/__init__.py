@@ -15,6 +15,7 @@ sessions.py   the open sessions; numbering.py: which rows are one; session_rows.
 results.py    the rows that leave
 storage.py    what is kept, in memory or in files
 joining.py    rows of two inputs with the same time, joined
+collecting.py rows of all inputs, kept for one query at their end
 opened.py     panes or sessions, as the grouping needs
 
 A pane is the time from one window's start to the next one's. Each row belongs to one pane, each window is made of one

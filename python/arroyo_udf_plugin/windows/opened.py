@@ -1,9 +1,10 @@
-"""The windows that a grouping asks for."""
+"""What keeps the rows of a grouping."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 
+from .collecting import Collected, Collecting
 from .grouping import Grouping
 from .joining import Joined, Joining
 from .panes import Windows
@@ -13,11 +14,13 @@ from .storage import Limits
 
 
 def opened(
-    grouping: Grouping | Joining,
+    grouping: Grouping | Joining | Collecting,
     given: pa.Schema,
     limits: Limits = Limits(),  # noqa: B008 (frozen)
-) -> Windows | Sessions | Joined:
+) -> Windows | Sessions | Joined | Collected:
     """given: of the rows. Raises WrongQuery."""
+    if isinstance(grouping, Collecting):
+        return Collected(grouping, given, limits)
     if isinstance(grouping, Joining):
         return Joined(grouping, given, limits)
     return (Sessions if isinstance(grouping.window, Session) else Windows)(grouping, given, limits)

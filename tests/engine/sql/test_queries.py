@@ -64,10 +64,11 @@ def test_the_refusal(name: str) -> None:
 
 
 def refusal(text: str) -> str:
-    """The error, with lines counted without the prelude's."""
+    """The error over sources that do not end, with lines counted without the prelude's."""
+    prelude = PRELUDE.replace("type = 'source'", "type = 'source', 'source.watch' = '1 hour'")
 
     def planned() -> None:
-        script = Script("query.sql", PRELUDE + text, UDFS)
+        script = Script("query.sql", prelude + text, UDFS)
         with script.located():
             plan(script.pipeline).close()
 

@@ -15,7 +15,18 @@ from urllib.parse import urlsplit
 from ...connectors.table import Table
 from ...operator.routes import Place, place_of_source
 from ...pipeline.chain import operator_names
-from ...pipeline.description import Functions, Join, Lookup, OperatorModel, SinkModel, SourceModel, Sql, Union, Windows
+from ...pipeline.description import (
+    Functions,
+    Join,
+    Lookup,
+    OperatorModel,
+    SinkModel,
+    SourceModel,
+    Sql,
+    Union,
+    WholeQuery,
+    Windows,
+)
 from ...pipeline.plan import Planned, sink_names
 
 _T = TypeVar("_T")
@@ -102,6 +113,8 @@ def _kind(operator: OperatorModel, is_async: bool) -> str:
         return "InstantJoin"
     if isinstance(operator, Lookup):
         return "LookupJoin"
+    if isinstance(operator, WholeQuery):
+        return "Query"
     return "Union" if isinstance(operator, Union) else "Projection"
 
 

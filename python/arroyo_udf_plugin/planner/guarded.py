@@ -1,0 +1,195 @@
+"""The text of a whole query, in which a call of a UDF says which rows it is for.
+
+    WHERE minutes > 0 AND speed(miles, minutes) > 50
+    WHERE minutes > 0 AND "speed if"((minutes > 0) IS NOT FALSE, miles, minutes) > 50
+
+DataFusion computes what stands in AND, OR, CASE and COALESCE for more rows than reach it. A call with a condition is
+made for the rows for which that is true, and is null elsewhere.
+
+Assumes: the text is right, as in `parsing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from ..sql.tokens import quoted
+from ..sql.whole import guarded_name
+from .expressions import COALESCE, Call, Case, Expression, Logic, Query
+from .functions import Udf
+from .parsing import parsed
+from .text import Text, Tokens, Wrong, closing, leveled
+
+_CLAUSES = {
+    *("select", "from", "where", "having", "qualify", "limit", "offset", "union", "except", "intersect", "on", "join"),
+    *("using", "values", "fetch", "window", "all", "distinct"),
+}
+_NO_EXPRESSIONS = {"from", "join", "with", "using", "window", "fetch"}
+
+
+class Guarded:
+    """udfs: that a query may call. grouping: functions that have one value for many rows. tables: names for queries
+    behind FROM, by the place of their first token."""
+
+    def __init__(
+        self, text: Text, udfs: Mapping[str, Udf], grouping: Collection[str], tables: Mapping[int, str]
+    ) -> None:
+        self._text, self._udfs, self._grouping, self._tables = text, udfs, grouping, tables
+
+    def query(self, part: Tokens) -> str:
+        """A query, from its first token to its last. Raises Wrong."""
+        written, done = [], part[0].start
+        for word, clause in _clauses(part):
+            for inner, is_expression in _parts(word, clause):
+                text = self._written(parsed(inner), ()) if is_expression else self._bracketed(inner)
+                written += [self._text.text[done : inner[0].start], text]
+                done = inner[-1].end
+        return "".join([*written, self._text.text[done : part[-1].end]])
+
+    def _bracketed(self, part: Tokens) -> str:
+        """A part that is no expression: what is in its brackets is a query, or none of them is looked at."""
+        written, done, place = [], part[0].start, 0
+        while place < len(part):
+            end = closing(part, place) if part[place].text == "(" else place
+            inner = part[place + 1 : end]
+            if inner and inner[0].start in self._tables:
+                written += [self._text.text[done : part[place].start], quoted(self._tables[inner[0].start])]
+                done = part[end].end
+            elif is_query(inner) or (inner and inner[0].text == "("):
+                written += [self._text.text[done : inner[0].start], self.query(inner)]
+                done = inner[-1].end
+            place = end + 1
+        return "".join([*written, self._text.text[done : part[-1].end]])
+
+    # ---- Expressions ----
+
+    def _written(self, node: Expression, guards: Sequence[str]) -> str:
+        """guards: conditions of the rows that reach it."""
+        if isinstance(node, Query):
+            return self._bracketed(node.part)
+        if not any(isinstance(one, Query) or self._is_udf(one) for one in node.nodes()):
+            return self._text.cut(node.part)
+        if isinstance(node, Logic):
+            return self._logic(node, guards)
+        if isinstance(node, Case) and node.branches:
+            return self._case(node, guards)
+        if not isinstance(node, Call):
+            return node.text(self._text, {child: self._written(child, guards) for child in node.children})
+        if node.name in COALESCE:
+            return self._coalesce(node, guards)
+        if self._is_udf(node):
+            return self._call(node, guards)
+        own = list(guards)
+        if node.name in self._grouping or node.over is not None:
+            own = [] if node.filter is None else [f"({self._written(node.filter, ())}) IS TRUE"]
+        texts = {child: self._written(child, () if child is node.filter else own) for child in node.children}
+        return node.text(self._text, texts)
+
+    def _is_udf(self, node: Expression) -> bool:
+        return isinstance(node, Call) and node.name in self._udfs
+
+    def _call(self, node: Call, guards: Sequence[str]) -> str:
+        arguments = [self._written(one, guards) for one in node.arguments]
+        if not guards:
+            return f"{quoted(node.name)}({', '.join(arguments)})"
+        condition = " AND ".join(dict.fromkeys(guards))
+        return f"{quoted(guarded_name(node.name))}({', '.join([condition, *arguments])})"
+
+    def _decided(self, node: Expression, text: str, test: str) -> str:
+        """A condition, from what an expression is. It is computed again, so it must be the same again."""
+        if node.is_volatile(self._udfs):
+            raise Wrong("this decides about a call, and is another value each time: compute it in a view", node.start)
+        return f"({text}\n) {test}"
+
+    def _logic(self, node: Logic, guards: Sequence[str]) -> str:
+        undecided = "IS NOT FALSE" if node.word == "and" else "IS NOT TRUE"
+        own, texts = list(guards), []
+        for operand in node.children:
+            texts.append(self._written(operand, own))
+            if operand is not node.children[-1]:
+                own.append(self._decided(operand, texts[-1], undecided))
+        return node.text(self._text, dict(zip(node.children, texts, strict=True)))
+
+    def _coalesce(self, node: Call, guards: Sequence[str]) -> str:
+        own, texts = list(guards), []
+        for argument in node.arguments:
+            texts.append(self._written(argument, own))
+            if argument is not node.arguments[-1]:
+                own.append(self._decided(argument, texts[-1], "IS NULL"))
+        return node.text(self._text, dict(zip(node.arguments, texts, strict=True)))
+
+    def _case(self, node: Case, guards: Sequence[str]) -> str:
+        own, texts = list(guards), {}
+        operand = ""
+        if node.operand is not None:
+            operand = texts[node.operand] = self._written(node.operand, own)
+            self._decided(node.operand, operand, "")
+        for when, then in node.branches:
+            condition = texts[when] = self._written(when, own)
+            if operand:
+                condition = f"({operand}\n) = ({condition}\n)"
+            reached = self._decided(when, condition, "IS TRUE")
+            texts[then] = self._written(then, [*own, reached])
+            own.append(self._decided(when, condition, "IS NOT TRUE"))
+        if node.otherwise is not None:
+            texts[node.otherwise] = self._written(node.otherwise, own)
+        return node.text(self._text, texts)
+
+
+def is_query(part: Tokens) -> bool:
+    return bool(part) and part[0].word in ("select", "with")
+
+
+def queries_behind_from(part: Tokens) -> Iterator[Tokens]:
+    """The queries that a query selects from, without their brackets: not those below them, nor those in expressions."""
+    for word, clause in _clauses(part):
+        if word in ("from", "join"):
+            for inner, _ in _parts(word, clause):
+                query = inner[1 : closing(inner, 0)] if inner[0].text == "(" else ()
+                if is_query(query):
+                    yield query
+
+
+def _clauses(part: Tokens) -> Iterator[tuple[str, Tokens]]:
+    """What stands behind each word that begins a clause."""
+    word, start = "with" if part[0].word == "with" else "", 0
+    for place, token, depth in leveled(part):
+        if depth or not _begins(part, place):
+            continue
+        if start < place:
+            yield word, part[start:place]
+        word, start = token.word, place + 1
+    if start < len(part):
+        yield word, part[start:]
+
+
+def _begins(part: Tokens, place: int) -> bool:
+    word = part[place].word
+    before = part[place - 1] if place else None
+    following = part[place + 1].word if place + 1 < len(part) else ""
+    if before is not None and (before.text == "." or before.word == "as"):
+        return False
+    if word in ("group", "order"):
+        return following == "by"
+    if word == "by":
+        return before is not None and before.word in ("group", "order")
+    if word == "from":
+        return before is None or before.word != "distinct"
+    if word == "distinct":
+        return before is not None and before.word in ("select", "union", "except", "intersect")
+    if word == "all":
+        return before is not None and before.word in ("select", "union", "except", "intersect", "by")
+    return word in _CLAUSES
+
+
+def _parts(word: str, clause: Tokens) -> Iterator[tuple[Tokens, bool]]:
+    """The expressions of a clause, or its relations; with whether they are expressions."""
+    is_expression = word not in _NO_EXPRESSIONS and word != ""
+    start = 0
+    for place, token, depth in leveled(clause):
+        if not depth and token.text == ",":
+            if start < place:
+                yield clause[start:place], is_expression
+            start = place + 1
+    if start < len(clause):
+        yield clause[start:], is_expression

@@ -1,0 +1,14 @@
+SELECT id FROM flights EXCEPT SELECT twice(id) FROM flights
+-- result rows (id)
+-- [11]
+-- [13]
+-- [15]
+-- [17]
+-- [19]
+-- [1]
+-- [21]
+-- [23]
+-- [3]
+-- [5]
+-- [7]
+-- [9]

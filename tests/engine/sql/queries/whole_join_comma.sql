@@ -1,0 +1,3 @@
+SELECT count(*) AS n FROM flights a, flights b
+-- result rows (n)
+-- [576]

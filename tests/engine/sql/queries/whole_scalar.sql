@@ -1,0 +1,11 @@
+SELECT id FROM flights WHERE alt > (SELECT avg(alt) FROM flights)
+-- result rows (id)
+-- [11]
+-- [12]
+-- [16]
+-- [17]
+-- [21]
+-- [23]
+-- [2]
+-- [6]
+-- [7]

@@ -1,0 +1,199 @@
+"""Queries over all rows of sources that end. Their results are in queries/whole_*.sql."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from arroyo_udf_plugin import load
+from arroyo_udf_plugin.engine.embedded import run_pipeline
+from arroyo_udf_plugin.errors import RowError
+from arroyo_udf_plugin.pipeline.explain import explained
+from arroyo_udf_plugin.pipeline.plan import plan
+from arroyo_udf_plugin.planner.script import Script
+from arroyo_udf_plugin.planner.text import Refused
+from arroyo_udf_plugin.sql.whole import Whole
+
+pytestmark = pytest.mark.once
+
+FUNCTIONS = """
+import os
+from arroyo_udf_plugin import udf
+
+@udf
+def share(n: int, of: int) -> float:
+    with open(os.environ["CALLS"], "a") as calls:
+        calls.write(f"{n}/{of}\\n")
+    return n / of
+
+@udf
+async def share_later(n: int, of: int) -> float:
+    return n / of
+"""
+ROWS = "n,of\n6,2\n1,0\n8,4\n5,\n"
+TABLE = "CREATE TABLE t (n BIGINT, of BIGINT) WITH (connector = 'filesystem', path = 't.csv', type = 'source');"
+OUT = "CREATE TABLE out WITH (connector = 'filesystem', path = 'out', format = 'parquet', type = 'sink');"
+
+
+@pytest.fixture
+def calls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, build_plugin: Callable[..., Path]
+) -> Callable[[], list[str]]:
+    """The calls of `share` that were made."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CALLS", "calls")
+    Path("t.csv").write_text(ROWS)
+    Path("f.so").symlink_to(build_plugin(FUNCTIONS, name="shares"))
+    return lambda: sorted(Path("calls").read_text().splitlines()) if Path("calls").exists() else []
+
+
+def script(query: str, *statements: str) -> Script:
+    return Script("q.sql", "".join([TABLE, OUT, *statements, f"INSERT INTO out {query}"]), ["f.so"])
+
+
+def answer(query: str, *statements: str) -> list[dict[str, Any]]:
+    run_pipeline(script(query, *statements).pipeline)
+    found: list[dict[str, Any]] = pq.read_table("out").to_pylist() if os.path.isdir("out") else []
+    return found
+
+
+@pytest.mark.parametrize(
+    ("query", "made"),
+    [
+        ("SELECT sum(n) AS s FROM t WHERE of > 0 AND share(n, of) > 2", ["6/2", "8/4"]),
+        ("SELECT sum(n) AS s FROM t WHERE of = 0 OR share(n, of) > 2", ["6/2", "8/4"]),
+        ("SELECT sum(CASE WHEN of > 2 THEN share(n, of) END) AS s FROM t", ["8/4"]),
+        ("SELECT sum(share(n, of)) FILTER (WHERE n > 7) AS s FROM t", ["8/4"]),
+        ("SELECT sum(coalesce(of, share(n, 1))) AS s FROM t", ["5/1"]),
+        (
+            "SELECT sum(s) AS s FROM (SELECT n + of AS s, n, of FROM t WHERE n > 5) x WHERE share(n, of) > 2",
+            ["6/2", "8/4"],
+        ),
+        ("SELECT count(*) AS s FROM t WHERE n IN (SELECT n FROM t WHERE n > 7 AND share(n, of) = 2)", ["8/4"]),
+        ("SELECT max(share(n, of)) + avg(share(n, of)) AS s FROM t WHERE n = 6", ["6/2"]),
+        ("SELECT max(CASE n WHEN 6 THEN share(n, 1) WHEN 8 THEN share(n, 2) ELSE 0 END) AS s FROM t", ["6/1", "8/2"]),
+    ],
+)
+def test_calls_are_for_the_rows_that_reach_them(calls: Callable[[], list[str]], query: str, made: list[str]) -> None:
+    assert len(answer(query)) == 1
+    assert calls() == made
+
+
+def test_a_row_that_fails_ends_the_query(calls: Callable[[], list[str]]) -> None:
+    with pytest.raises(RowError, match=r"shares\.share, row 1: ZeroDivisionError"):
+        answer("SELECT sum(share(n, of)) AS s FROM t")
+    assert not Path("out").exists()
+
+
+def test_a_row_of_an_async_function_that_fails_ends_it(calls: Callable[[], list[str]]) -> None:
+    with pytest.raises(RowError, match=r"shares\.share_later, row 1: ZeroDivisionError"):
+        answer("SELECT sum(share_later(n, of)) AS s FROM t")
+
+
+def test_a_policy_is_for_a_view(calls: Callable[[], list[str]]) -> None:
+    policy = "SET on_error = 'null';"
+    with pytest.raises(Refused, match=r"share is called in a query over all rows.* call it in a view"):
+        script("SELECT sum(share(n, of)) AS s FROM t", policy)
+    view = "CREATE VIEW shares AS SELECT share(n, of) AS s FROM t;"
+    assert answer("SELECT sum(s) AS s FROM shares", policy, view) == [{"s": 5.0}]
+
+
+def test_sources_without_an_end_have_no_answer(calls: Callable[[], list[str]]) -> None:
+    endless = "CREATE TABLE e (n BIGINT) WITH (connector = 'filesystem', path = 't.csv', 'source.watch' = '1 hour');"
+    for query in ("SELECT DISTINCT n FROM e", "SELECT n FROM t WHERE n IN (SELECT n FROM e)"):
+        with pytest.raises(Refused, match=r"DISTINCT is not supported|a query inside an expression"):
+            script(query, endless)
+
+
+def test_errors_have_places_and_name_what_to_write(calls: Callable[[], list[str]]) -> None:
+    for query, told in (
+        ("SELECT DISTINCT m FROM t", "there is no column m"),
+        ("SELECT coun(n) AS c FROM t ORDER BY 1", "write 'count'"),
+        ("SELECT n, n FROM t ORDER BY 1", "two columns t.n: write AS"),
+        ("SELECT DISTINCT n FROM u", "there is no table u"),
+        ("SELECT share('a', of) AS s FROM t ORDER BY 1", "write CAST"),
+    ):
+        with pytest.raises(Refused, match=told):
+            script(query)
+
+
+def test_rows_beyond_memory_are_on_disk(calls: Callable[[], list[str]]) -> None:
+    """Rows that wait, results, and what sorting keeps."""
+    n_rows = 3_000_000
+    pq.write_table(pa.table({"n": range(n_rows), "text": [f"{i:020}" for i in range(n_rows)]}), "big.parquet")
+    big = "CREATE TABLE big WITH (connector = 'filesystem', path = 'big.parquet', format = 'parquet', type = 'source');"
+    run_pipeline(script("SELECT n, text FROM big ORDER BY text DESC", big, "SET memory_limit = '4MiB';").pipeline)
+    assert pq.read_table("out")["n"].to_pylist() == list(range(n_rows - 1, -1, -1))
+
+
+def test_explain_shows_the_query(calls: Callable[[], list[str]]) -> None:
+    with contextlib.closing(plan(script("SELECT count(*) AS c FROM t").pipeline)) as planned:
+        assert "SELECT count(*) AS c FROM t" in explained(planned)
+
+
+def test_a_function_is_called_once_for_the_same_rows(calls: Callable[[], list[str]]) -> None:
+    with load("f.so") as plugin:
+        schema = pa.schema([("n", pa.int64()), ("of", pa.int64())])
+        whole = Whole(
+            "SELECT share(n, of) AS a, share(n, of) + 1 AS b FROM t",
+            {"t": schema},
+            {"share": plugin.functions["share"]},
+        )
+        rows = pa.record_batch([[6, 8], [2, 4]], schema=schema)
+        (found,) = whole.answers({"t": [rows]}, memory=1 << 26)
+    assert found.to_pydict() == {"a": [3.0, 2.0], "b": [4.0, 3.0]}
+    assert calls() == ["6/2", "8/4"]
+
+
+# ---- arroyo-udf sql ----
+
+
+def sql(*words: str, status: int = 0) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "arroyo_udf_plugin.cli", "sql", *words]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == status, done.stderr
+    return done
+
+
+def test_a_query_over_files_shows_a_table(calls: Callable[[], list[str]]) -> None:
+    query = "SELECT n, max(share(n, of)) AS share FROM t WHERE of > 0 GROUP BY n ORDER BY n"
+    assert sql("-c", query, "t.csv", "--udf", "f.so").stdout == "n  share\n6    3.0\n8    2.0\n"
+    assert sql("--json", "-c", f"{query} LIMIT 1", "t.csv", "--udf", "f.so").stdout == '{"n":6,"share":3.0}\n'
+
+
+def test_it_shows_so_many_rows(calls: Callable[[], list[str]]) -> None:
+    done = sql("-c", "SELECT n FROM t ORDER BY n", "--rows", "2", "t.csv")
+    assert done.stdout == "n\n1\n5\n"
+    assert "the first 2 rows of 4: --rows shows more" in done.stderr
+
+
+def test_files_of_all_formats_are_tables(calls: Callable[[], list[str]]) -> None:
+    pq.write_table(pa.table({"n": [6, 7]}), "p.parquet")
+    Path("j.jsonl").write_text('{"n": 6, "text": "six"}\n')
+    Path("tabs.tsv").write_text("n\tname\n6\tsix, or VI\n")
+    query = "SELECT t.of, j.text, tabs.name FROM t JOIN p ON t.n = p.n JOIN j ON t.n = j.n JOIN tabs ON t.n = tabs.n"
+    shown = sql("--json", "-c", query, "t.csv", "p.parquet", "j.jsonl", "tabs.tsv").stdout
+    assert shown == '{"of":2,"text":"six","name":"six, or VI"}\n'
+
+
+def test_errors_of_the_command(calls: Callable[[], list[str]]) -> None:
+    Path("other").mkdir()
+    Path("other/t.csv").write_text(ROWS)
+    for words, told in (
+        (("-c", "SELECT m FROM t", "t.csv"), "query:1:8: there is no column m"),
+        (("-c", "SELECT n FROM u", "t.csv"), "there is no table u"),
+        (("-c", "SELECT n FROM t; SELECT of FROM t", "t.csv"), "write one SELECT"),
+        (("-c", "SELECT n FROM t", "t.csv", "other/t.csv"), "several files would be the table t"),
+    ):
+        done = sql(*words, status=2 if "several" in told or "one SELECT" in told else 1)
+        assert told in done.stderr
+        assert "Traceback" not in done.stderr
