@@ -2,7 +2,7 @@
 
 A case yields the pipeline that is refused, with the advice as the error words it; then it does what the advice says,
 and yields the pipeline that runs. (test_refusals.py has those of lost, older and damaged checkpoints, and of tables
-that have rows; test_replay.py has those of replays.)
+that have rows; test_replayed_letters.py has those of replays.)
 """
 
 from __future__ import annotations

@@ -16,14 +16,21 @@ import functools
 import os
 import shutil
 import tempfile
+import threading
 from pathlib import Path
 
 _PREFIX = "arroyo-udf-parts-"
+_lock = threading.Lock()
+
+
+def scratch() -> Path:
+    """Raises OSError."""
+    with _lock:  # `cache` alone would give threads that come at once a folder each
+        return _made()
 
 
 @functools.cache
-def scratch() -> Path:
-    """Raises OSError."""
+def _made() -> Path:
     for left in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         _sweep(left)
     while True:
