@@ -139,9 +139,9 @@ def run(
 
     document = _read(file, udfs)
     pipeline = _chosen(document.pipeline, checkpoints, parallelism, retain)
-    is_same = pipeline.has_checkpoints and restore is None  # until it has gone back, another run is not the same
-    again = _again("run", file, udfs, checkpoints) if is_same else None
-    with _to_be_repeated(again), _planned(document, pipeline) as planned:
+    again = _again("run", file, udfs, checkpoints) if pipeline.has_checkpoints else None
+    # Until it has gone back, another run is not the same.
+    with _to_be_repeated(again if restore is None else None), _planned(document, pipeline) as planned:
         if explain or document.explain:
             click.echo(explained(planned))
             return
@@ -151,7 +151,7 @@ def run(
                     planned, restore, doubles=doubles, allow_changed_plugin=allow_changed_plugin, tell=_tell_restoring
                 )
         stop = StopRequest(stop_timeout)
-        functions = [call.function.where for call in planned.calls]
+        functions = planned.functions
         with named(functions), contextlib.redirect_stdout(sys.stderr), view(planned.name) as shows, document.located():
 
             def start() -> Summary:
@@ -212,7 +212,7 @@ def replay(
     with _to_be_repeated(repeated), _planned(document, pipeline) as planned:
         stop = StopRequest(stop_timeout)
         found: list[Counts] = []
-        functions = [call.function.where for call in planned.calls]
+        functions = planned.functions
         with named(functions), contextlib.redirect_stdout(sys.stderr), view(planned.name) as shows, document.located():
 
             def start() -> Summary:

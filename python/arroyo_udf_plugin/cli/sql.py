@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import re
+import itertools
+import json
+import os
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -38,15 +40,15 @@ def command(query: str, files: tuple[Path, ...], udfs: tuple[str, ...], most: in
 
     with shown():  # tables stand behind the query: so its lines and columns are the user's own
         script = Script("query", f"{query}\n;\n{_tables(files)}", udfs)
-    if len(script.pipeline.sinks) > 1:
-        raise click.UsageError("several queries have several tables of rows: write one SELECT")
+    if script.explain or len(script.pipeline.sinks) > 1 or script.pipeline.sinks[0].type != "stdout":
+        raise click.UsageError("this command shows the rows of one SELECT: for anything else, write a file for `run`")
     with tempfile.TemporaryDirectory(prefix="arroyo-udf-") as folder:
         found = Path(folder) / "rows.jsonl"
         (sink,) = script.pipeline.sinks
         pipeline = script.pipeline.model_copy(update={"sinks": (File(path=str(found), after=sink.after),)})
         with script.located():
             planned = plan(pipeline)
-        functions = [call.function.where for call in planned.calls]
+        functions = planned.functions
         with contextlib.closing(planned), named(functions), contextlib.redirect_stdout(sys.stderr), script.located():
             run_planned(planned)
         if as_json:
@@ -54,16 +56,20 @@ def command(query: str, files: tuple[Path, ...], udfs: tuple[str, ...], most: in
                 for line in lines:
                     click.echo(line, nl=False)
             return
-        rows = preview.read(found)
-    click.echo(preview.table(rows[:most], []))
-    if len(rows) > most:
-        click.echo(f"the first {counted(most, 'row')} of {len(rows):,}: --rows shows more", err=True)
+        with found.open(encoding="utf-8") as lines:
+            rows = [json.loads(line) for line in itertools.islice(lines, most)]
+            n_rows = len(rows) + sum(1 for _ in lines)
+    click.echo(preview.table(rows, []))
+    if n_rows > most:
+        click.echo(f"the first {counted(most, 'row')} of {n_rows:,}: --rows shows more", err=True)
 
 
 def _tables(files: Sequence[Path]) -> str:
     """The tables of files, as statements."""
-    names = [re.split(r"[.]", file.resolve().name)[0] for file in files]
+    names = [os.path.abspath(file).rpartition("/")[2].split(".")[0] for file in files]
     for name, file in zip(names, files, strict=True):
+        if not name:
+            raise click.UsageError(f"{file} has no name before its first dot: rename it")
         if names.count(name) > 1:
             raise click.UsageError(f"several files would be the table {name}: rename {file}")
     return "".join(_table(name, file) for name, file in zip(names, files, strict=True))

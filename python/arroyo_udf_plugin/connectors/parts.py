@@ -233,7 +233,14 @@ class PartsSink:
             pair for number, stored in later.items() for own in stored or () for pair in _shown(number, own).items()
         ]
         gone = [part for hidden, part in every if hidden not in names and part not in names]
+        seen = {int(found[1] or 0) for each in names if (found := _PART.fullmatch(each))}
+        unknown = [number for number, stored in later.items() if stored is None and number not in seen]
         place = self._folder.place
+        if unknown:
+            what = (
+                f"{place} may have had parts of checkpoint {unknown[0]}, which cannot be read, and a reader taken them"
+            )
+            return LaterRows(self.name, "doubled", what)
         if gone:
             what = f"{len(gone)} parts of {place}, such as {gone[0]}, are gone: a reader has taken them"
             return LaterRows(self.name, "doubled", what)

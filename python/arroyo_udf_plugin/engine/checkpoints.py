@@ -290,7 +290,7 @@ class Epochs:
         try:
             return self._files.state(file)
         except FileNotFoundError as error:
-            if self.latest is not None and self._files.numbers()[-1] > self.latest.epoch:
+            if self.latest is not None and max(self._files.numbers(), default=0) > self.latest.epoch:
                 raise self._fenced(self.latest.epoch) from error
             raise self._files.missing(file) from error
 
@@ -335,7 +335,7 @@ class Epochs:
         if sealed.committed is None:
             self.latest = sealed.committed = self._commit(sealed)
             failpoints.reached("committed")
-        elif self._files.numbers()[-1] > sealed.committed.epoch:
+        elif max(self._files.numbers(), default=0) > sealed.committed.epoch:
             raise self._fenced(sealed.committed.epoch)
         epoch = sealed.committed
 

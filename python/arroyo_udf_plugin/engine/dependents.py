@@ -16,6 +16,7 @@ from ..errors import InvalidArgument
 from ..sql.tokens import tokens
 
 _WITH_WINDOWS = ("windows", "join")
+_KEEPING = (*_WITH_WINDOWS, "query")
 
 
 def kept_by_windows(operators: Sequence[Any], place: int, column: str) -> bool:
@@ -30,7 +31,7 @@ def kept_by_windows(operators: Sequence[Any], place: int, column: str) -> bool:
         elif kind == "query":  # it keeps all rows
             return True
         elif kind in ("lookup", "union"):  # their results have names of their own
-            return any(_kind(one) in _WITH_WINDOWS for one in operators)
+            return any(_kind(one) in _KEEPING for one in operators)
         if kind == "functions":
             calls = operator["calls"] if isinstance(operator, dict) else operator
             for words in map(_words, ([call] for call in calls)):

@@ -204,7 +204,7 @@ class EpochFiles:
         whole = [each for each in sorted(older) if not latest.has_given_up(each)]
         retained = {each: older[each] for each in whole[max(0, len(whole) - retain) :]}
         needed = latest.state_names.union(*retained.values())
-        first = min(retained, default=number)
+        first = min(retained) if len(retained) >= retain else 0  # else a lost manifest may be put back
         for name, of in self._numbered(_STATES, ".arrow").items():
             can_come_back = of > first and of not in read and not latest.has_given_up(of)
             if of <= number and name not in needed and not can_come_back:

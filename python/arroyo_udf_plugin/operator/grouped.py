@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from ..abi import ERROR, VALUE
 from ..connectors.unnamed import Data
-from ..errors import InvalidArgument, RowError
+from ..errors import ArroyoUdfError, InvalidArgument
 from ..host.answers import STEP_ROWS, count
 from ..host.policy import Policy
 from ..sql.query import told
@@ -168,8 +168,9 @@ class GroupStage(RunningStage):
         if isinstance(item, Watermark):
             if item.time is not None and (self._latest is None or item.time > self._latest):
                 self._latest = item.time
-                self._windows.watermark = self._bounded(item.time)
-                self._close()
+                if self._window is not None:
+                    self._windows.watermark = bounded(item.time, self._window)
+                    self._close()
             self._out.append(item)
             return
         with self._told():
@@ -219,7 +220,7 @@ class GroupStage(RunningStage):
     def _told(self) -> Iterator[None]:
         try:
             yield
-        except (InvalidArgument, RowError):
+        except ArroyoUdfError:
             raise
         except Exception as error:  # whatever DataFusion raises
             what = "its query" if self._window is None else "its windows"
@@ -248,11 +249,10 @@ class GroupStage(RunningStage):
         times = [one.latest for one in kept if one.latest is not None]
         self._latest = max(times, default=None)
         self._answered = max(one.next_id for one in kept) - sum(map(len, blocks))
-        watermark = None if self._latest is None else self._bounded(self._latest)
+        watermark = self._latest
+        if watermark is not None and self._window is not None:
+            watermark = bounded(watermark, self._window)
         self._windows.restore([block.rows for block in blocks], watermark)
-
-    def _bounded(self, time: int) -> int:
-        return time if self._window is None else bounded(time, self._window)
 
 
 class GroupOperator(Operator):

@@ -358,7 +358,7 @@ def _routes(pipeline: Pipeline, problems: Problems) -> Routes | None:
     gathering = [place for place, one in enumerate(pipeline.operators) if isinstance(one, Windows | Join | WholeQuery)]
     routes = Routes(before, sinks, gathering, beside)
     for place in beside:
-        if pipeline.parallelism == 1 and isinstance(pipeline.operators[place], WholeQuery):
+        if pipeline.parallelism == 1 and not _have_windows(pipeline, routes, place):
             continue  # whatever is gathered, it is there
         gathered = {routes.is_behind_gathering(one) or one in gathering for one in routes.inputs(place)}
         if len(gathered) > 1:
@@ -375,6 +375,15 @@ def _routes(pipeline: Pipeline, problems: Problems) -> Routes | None:
                 ("operators", place), "nothing takes its rows: name it in the `after` of a sink, or leave it out"
             )
     return None if len(problems.found) > before_it else routes
+
+
+def _have_windows(pipeline: Pipeline, routes: Routes, place: Place) -> bool:
+    """Whether rows have come through windows, or are joined by their time: others beside them have another one."""
+    if place is None or place < 0 or isinstance(pipeline.operators[place], WholeQuery):
+        return False
+    if isinstance(pipeline.operators[place], Windows | Join):
+        return True
+    return any(_have_windows(pipeline, routes, before) for before in routes.inputs(place))
 
 
 def _without_time(pipeline: Pipeline, routes: Routes, place: Place) -> Iterator[str]:

@@ -84,7 +84,12 @@ class Plugins:
             plugin = self._open(file, where, at)
             own = {one.lower(): function for one, function in (plugin.functions if plugin else {}).items()}
             if name.lower() in own:
-                found[name.lower()] = own[name.lower()]
+                function = found[name.lower()] = own[name.lower()]
+                if function.kind not in ("sync", "async"):
+                    self._problems.add(at, f"{function.name} is {function.kind}, and no row can call it")
+                elif function.timeout is not None and operator.isolation != "process":
+                    told = f"{function.name} has a timeout, and only worker processes keep one"
+                    self._problems.add(at, f'{told}: write isolation = "process"')
             elif plugin is not None:
                 self._problems.add(at, f"{file} has no function {name}: {nearest(name, plugin.functions)}")
         return found if len(found) == len(operator.functions) else None

@@ -29,6 +29,7 @@ from ..operator.grouped import GroupOperator, GroupPlan
 from ..operator.operator import Operator
 from ..operator.routes import Place, Routes
 from ..operator.stages import Dead
+from ..windows.collecting import Collecting
 from .chain import Chain, chained, each_once, operator_key, operator_names
 from .checks import Problems, check_dead_letters, check_places, check_standard_output, check_times
 from .description import Functions, Lookup, OperatorModel, Pipeline, SinkModel, Sql, described
@@ -97,6 +98,13 @@ class Planned:
     def calls(self) -> Sequence[Call]:
         """Of all operators, in their order."""
         return self.chain.calls
+
+    @property
+    def functions(self) -> list[str]:
+        """The names of all that operators call, for people."""
+        groupings = [stages.grouping for stages in self.chain.stages if isinstance(stages, GroupPlan)]
+        of_queries = [one for each in groupings if isinstance(each, Collecting) for one in each.functions.values()]
+        return [function.where for function in (*(call.function for call in self.calls), *of_queries)]
 
     @property
     def routes(self) -> Routes:

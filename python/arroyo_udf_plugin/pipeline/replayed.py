@@ -30,7 +30,7 @@ from ..operator.blocks import Block, Columns
 from ..operator.grouped import WINDOW_OF
 from ..operator.stages import Dead
 from ..operator.watermarks import EventTime, StillTime
-from .description import Lookup, OperatorModel, Sql
+from .description import Lookup, OperatorModel, Sql, WholeQuery
 from .inputs import Input
 from .plan import Planned
 
@@ -267,6 +267,10 @@ def _reasons(planned: Planned) -> Iterator[str]:
     for place in (None, *range(len(pipeline.operators))):
         if len(routes.entries(place)) + bool(routes.sinks_after(place)) > 1:
             yield f"its rows go several ways, and a dead letter does not say on which of them it failed: {_INSTEAD}"
+    if any(isinstance(one, WholeQuery) for one in pipeline.operators):
+        yield f"a query over all rows has answered without them: {_INSTEAD}"
+    if getattr(pipeline.dead_letters, "key", ()):
+        yield "a table with a key has one letter of a row, however often it failed: leave out the key"
     several = False
     for at, operator in enumerate(pipeline.operators):
         if several and "dead_letter" in (getattr(operator, name, None) for name in ("on_error", "on_timeout")):

@@ -262,8 +262,8 @@ class _Compiler:
         if not nodes and (first := first_table(query.part)) is not None:
             self._named(flow, *first, known)  # says that there is none
         if not nodes or any(one.name in sources and not one.model.ends for one in self._sources.values()):
-            raise query.why
-        return built(self._text, self._udfs, flow, query, tables, inner, name, wanted)
+            raise Wrong(query.why.text, query.why.at)  # whoever selects from it has these sources, too
+        return built(self._text, self._udfs, flow, query, tables, inner, ranges, name, wanted)
 
     def _streamed(
         self,

@@ -15,15 +15,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ..sql.tokens import quoted
 from ..sql.whole import guarded_name
+from .clauses import clauses_in
+from .diagnostics import check_meaning
 from .expressions import COALESCE, Call, Case, Expression, Logic, Query
 from .functions import Udf
 from .parsing import parsed
 from .text import Text, Tokens, Wrong, closing, leveled
 
-_CLAUSES = {
-    *("select", "from", "where", "having", "qualify", "limit", "offset", "union", "except", "intersect", "on", "join"),
-    *("using", "values", "fetch", "window", "all", "distinct"),
-}
+_LONGEST = 1 << 16  # characters of a condition; that of a call in a row of calls is twice as long as the one before
+_RANDOM = {"random", "rand", "uuid"}
 _NO_EXPRESSIONS = {"from", "join", "with", "using", "window", "fetch"}
 
 
@@ -35,15 +35,27 @@ class Guarded:
         self, text: Text, udfs: Mapping[str, Udf], grouping: Collection[str], tables: Mapping[int, str]
     ) -> None:
         self._text, self._udfs, self._grouping, self._tables = text, udfs, grouping, tables
+        self._grouped: set[str] = set()  # what GROUP BY, or ORDER BY, of the SELECT around has
 
     def query(self, part: Tokens) -> str:
         """A query, from its first token to its last. Raises Wrong."""
         written, done = [], part[0].start
-        for word, clause in _clauses(part):
+        clauses = list(clauses_in(part))
+        outer, self._grouped = (
+            self._grouped,
+            {parsed(one).normal({}) for word, clause in clauses if word == "by" for one, _ in _parts(word, clause)},
+        )
+        for word, clause in clauses:
             for inner, is_expression in _parts(word, clause):
-                text = self._written(parsed(inner), ()) if is_expression else self._bracketed(inner)
+                if is_expression:
+                    expression = parsed(inner)
+                    check_meaning(self._text, [expression])
+                    text = self._written(expression, ())
+                else:
+                    text = self._bracketed(inner)
                 written += [self._text.text[done : inner[0].start], text]
                 done = inner[-1].end
+        self._grouped = outer
         return "".join([*written, self._text.text[done : part[-1].end]])
 
     def _bracketed(self, part: Tokens) -> str:
@@ -88,16 +100,26 @@ class Guarded:
     def _is_udf(self, node: Expression) -> bool:
         return isinstance(node, Call) and node.name in self._udfs
 
+    def _are_called(self, nodes: Sequence[Expression]) -> bool:
+        """Whether any function is, in some of these."""
+        return any(self._is_udf(one) for node in nodes for one in node.nodes())
+
     def _call(self, node: Call, guards: Sequence[str]) -> str:
+        if node.over is not None or node.filter is not None:
+            raise Wrong(f"{node.name} has one value for each row: leave OVER and FILTER out", node.start)
+        if node.normal({}) in self._grouped:  # each group has it already
+            guards = ()
         arguments = [self._written(one, guards) for one in node.arguments]
-        if not guards:
+        if not guards and arguments:
             return f"{quoted(node.name)}({', '.join(arguments)})"
-        condition = " AND ".join(dict.fromkeys(guards))
+        condition = " AND ".join(dict.fromkeys(guards)) or "TRUE"
+        if len(condition) > _LONGEST:
+            raise Wrong(f"too much decides about this call of {node.name}: compute it in a view", node.start)
         return f"{quoted(guarded_name(node.name))}({', '.join([condition, *arguments])})"
 
     def _decided(self, node: Expression, text: str, test: str) -> str:
         """A condition, from what an expression is. It is computed again, so it must be the same again."""
-        if node.is_volatile(self._udfs):
+        if any(not self._udfs[call.name].is_once for call in node.calls_of(self._udfs)) or node.calls_of(_RANDOM):
             raise Wrong("this decides about a call, and is another value each time: compute it in a view", node.start)
         return f"({text}\n) {test}"
 
@@ -106,7 +128,7 @@ class Guarded:
         own, texts = list(guards), []
         for operand in node.children:
             texts.append(self._written(operand, own))
-            if operand is not node.children[-1]:
+            if self._are_called(node.children[len(texts) :]):
                 own.append(self._decided(operand, texts[-1], undecided))
         return node.text(self._text, dict(zip(node.children, texts, strict=True)))
 
@@ -114,7 +136,7 @@ class Guarded:
         own, texts = list(guards), []
         for argument in node.arguments:
             texts.append(self._written(argument, own))
-            if argument is not node.arguments[-1]:
+            if self._are_called(node.arguments[len(texts) :]):
                 own.append(self._decided(argument, texts[-1], "IS NULL"))
         return node.text(self._text, dict(zip(node.arguments, texts, strict=True)))
 
@@ -142,44 +164,12 @@ def is_query(part: Tokens) -> bool:
 
 def queries_behind_from(part: Tokens) -> Iterator[Tokens]:
     """The queries that a query selects from, without their brackets: not those below them, nor those in expressions."""
-    for word, clause in _clauses(part):
+    for word, clause in clauses_in(part):
         if word in ("from", "join"):
             for inner, _ in _parts(word, clause):
                 query = inner[1 : closing(inner, 0)] if inner[0].text == "(" else ()
                 if is_query(query):
                     yield query
-
-
-def _clauses(part: Tokens) -> Iterator[tuple[str, Tokens]]:
-    """What stands behind each word that begins a clause."""
-    word, start = "with" if part[0].word == "with" else "", 0
-    for place, token, depth in leveled(part):
-        if depth or not _begins(part, place):
-            continue
-        if start < place:
-            yield word, part[start:place]
-        word, start = token.word, place + 1
-    if start < len(part):
-        yield word, part[start:]
-
-
-def _begins(part: Tokens, place: int) -> bool:
-    word = part[place].word
-    before = part[place - 1] if place else None
-    following = part[place + 1].word if place + 1 < len(part) else ""
-    if before is not None and (before.text == "." or before.word == "as"):
-        return False
-    if word in ("group", "order"):
-        return following == "by"
-    if word == "by":
-        return before is not None and before.word in ("group", "order")
-    if word == "from":
-        return before is None or before.word != "distinct"
-    if word == "distinct":
-        return before is not None and before.word in ("select", "union", "except", "intersect")
-    if word == "all":
-        return before is not None and before.word in ("select", "union", "except", "intersect", "by")
-    return word in _CLAUSES
 
 
 def _parts(word: str, clause: Tokens) -> Iterator[tuple[Tokens, bool]]:

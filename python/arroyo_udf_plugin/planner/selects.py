@@ -10,11 +10,13 @@ Everything else that SQL has is refused by name, with what to write instead, or 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from ..sql.tokens import Token
+from .clauses import clauses_in
 from .expressions import Column, Expression, conjuncts
 from .parsing import parsed
 from .text import Cursor, Text, Tokens, Unending, Wrong, leveled, split
@@ -167,7 +169,11 @@ def query_of(part: Tokens) -> AnyQuery:
     try:
         queries = _united(body)
         if len(queries) > 1:
-            return UnionText(body, ctes, tuple(map(query_of, queries)), at)
+            own = tuple(map(query_of, queries))
+            for one in own:  # what follows the last one, such as LIMIT, is for all of them
+                if isinstance(one, WholeText):
+                    raise one.why
+            return UnionText(body, ctes, own, at)
         return _select(cursor, ctes, at)
     except Unending as error:
         return WholeText(body, ctes, error, at)
@@ -175,12 +181,12 @@ def query_of(part: Tokens) -> AnyQuery:
 
 def items_of(part: Tokens) -> Sequence[Star | Item] | None:
     """What the first SELECT of a query selects. None: it is in brackets."""
-    start = 1 if part[0].word == "select" else len(part)
-    if [token.word for token in part[start : start + 1]] in (["distinct"], ["all"]):
-        start += 1
-    ends = (place for place, token, depth in leveled(part) if place >= start and not depth and token.word == "from")
-    end = next(ends, len(part))
-    return tuple(_items(part[start:end], part[0].end)) if start < end else None
+    if part[0].word != "select":
+        return None
+    word, clause = next(clauses_in(part))
+    if not clause:  # a word such as DISTINCT follows at once
+        word, clause = next(itertools.islice(clauses_in(part), 1, None))
+    return tuple(_items(clause, part[0].end)) if word in ("select", "distinct", "all") and clause else None
 
 
 def name_of(text: Text, item: Item) -> str:
@@ -272,7 +278,7 @@ def _clauses(part: Tokens) -> dict[str, Tokens]:
         if token.word in _NOT_YET and not (token.word == "except" and before is not None and before.text == "*"):
             if _is_column(part, place):
                 continue
-            raise Unending(_NOT_YET[token.word], token.start)
+            raise (Wrong if token.word == "into" else Unending)(_NOT_YET[token.word], token.start)
         if token.word == "from" and before is not None and before.word == "distinct":
             continue
         if token.word in _FOLLOWING[starts[-1][0]] and not _is_column(part, place):

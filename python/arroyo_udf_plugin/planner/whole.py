@@ -28,20 +28,35 @@ from .rounds import Wanted
 from .selects import AnyQuery, Item, WholeText, items_of, name_of, query_of
 from .text import Text, Tokens, Wrong, leveled
 
+_AFTER_FROM = {
+    *("select", "where", "group", "order", "having", "on", "using", "limit", "offset", "union", "except", "intersect"),
+    *("qualify", "window", "fetch"),
+}
+
 
 def tables_in(part: Tokens, known: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """The names of tables that a query reads, each once, with where it stands. known: that there are.
-
-    A column of this name behind a comma counts, too: a table that is read for nothing changes no result.
-    """
-    found = set()
-    for before, token, after in zip(part, part[1:], [*part[2:], None], strict=False):
-        is_place = before.word in ("from", "join") or before.text in (",", "(")
-        if not is_place or token.name is None or token.name not in known or token.name in found:
-            continue
-        if after is None or after.text not in (".", "("):
-            found.add(token.name)
-            yield token.name, token.start
+    """The names of tables that a query reads, each once, with where it stands. known: that there are."""
+    found: set[str] = set()
+    around: list[bool] = []  # whether a FROM is open, for each open bracket
+    is_from = False
+    for place, token in enumerate(part):
+        before = part[place - 1] if place else None
+        is_place = before is not None and is_from and (before.word in ("from", "join") or before.text in (",", "("))
+        if token.text == "(" and token.kind == "sign":
+            of_time = before is not None and before.word in ("extract", "substring", "trim", "overlay")
+            around.append(is_from)
+            is_from = is_place and not of_time
+        elif token.text == ")" and token.kind == "sign":
+            is_from = around.pop() if around else False
+        elif token.word in ("from", "join") and (before is None or before.word not in ("distinct", ".")):
+            is_from = True
+        elif token.word in _AFTER_FROM:
+            is_from = False
+        elif is_place and token.name is not None and token.name in known and token.name not in found:
+            after = part[place + 1] if place + 1 < len(part) else None
+            if after is None or after.text not in (".", "("):
+                found.add(token.name)
+                yield token.name, token.start
 
 
 def first_table(part: Tokens) -> tuple[str, int] | None:
@@ -68,13 +83,15 @@ def built(
     query: WholeText,
     tables: Mapping[str, Node],
     inner: Mapping[int, Node],
+    ranges: Sequence[range],
     name: str,
     wanted: Sequence[Wanted] | None,
 ) -> Node:
-    """tables: the rows of each. inner: those of `queries_in`, by where they begin. name: of the operators. wanted: as
+    """tables: the rows of each. inner: those of `queries_in`, by where they begin. ranges: of
+    their text. name: of the operators. wanted: as
     of `Rounds.built`. Raises Wrong."""
     part = query.part
-    called = _called(flow, part, udfs)
+    called = _called(flow, [token for token in part if not any(token.start in own for own in ranges)], udfs)
     needed = _columns(part)
     names = {at: f"__q{number}" for number, at in enumerate(inner, 1)}
     tables = {**tables, **{names[at]: node for at, node in inner.items()}}
@@ -83,7 +100,7 @@ def built(
         node = flow.whole(given, Guarded(text, called, _grouping(), names).query(part), called, name, query.at)
     except WrongQuery as error:
         if any(token.word in WINDOWS and after.text == "(" for token, after in itertools.pairwise(part)):
-            raise query.why from None  # windows are for streams
+            raise Wrong(query.why.text, query.why.at) from None  # windows are for streams
         schema = pa.schema([field for one in tables.values() for field in one.schema])
         raise wrong_query(error, part, query, schema, udfs) from None
     return _as_wanted(flow, node, _names(text, part, node), name, wanted, query.at)

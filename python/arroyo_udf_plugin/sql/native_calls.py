@@ -69,12 +69,13 @@ class Written:
     functions: list[Function] = field(default_factory=list)
 
 
-def with_native(text: str, type_of: Callable[[Written], pa.DataType]) -> Written:
-    """type_of: of an expression, for steps that are computed. Raises WrongCall, and what `type_of` raises."""
+def with_native(text: str, type_of: Callable[[Written], pa.DataType], of_whole: bool = False) -> Written:
+    """type_of: of an expression, for steps that are computed. of_whole: the text is a query with names of its own, so
+    that not every expression has a type by itself. Raises WrongCall, and what `type_of` raises."""
     part = tokens(text)
     if not any(token.text in _OPERATORS or (token.name or "").lower() in NAMES for token in part):
         return Written(text)
-    writing = _Writing(text, type_of)
+    writing = _Writing(text, type_of, of_whole)
     written = writing.rendered(part)
     return Written(text[: part[0].start] + written + text[part[-1].end :], writing.functions)
 
@@ -92,8 +93,8 @@ class _Span:
 
 
 class _Writing:
-    def __init__(self, text: str, type_of: Callable[[Written], pa.DataType]) -> None:
-        self._text, self._type_of = text, type_of
+    def __init__(self, text: str, type_of: Callable[[Written], pa.DataType], of_whole: bool = False) -> None:
+        self._text, self._type_of, self._of_whole = text, type_of, of_whole
         self.functions: list[Function] = []
 
     def rendered(self, part: Tokens) -> str:
@@ -213,6 +214,8 @@ class _Writing:
 
     def _document(self, part: Tokens) -> str:
         text = self.rendered(part)
+        if self._of_whole:  # DataFusion checks the argument of the function
+            return text
         given = self._type_of(Written(text, self.functions))
         given = given.value_type if pa.types.is_dictionary(given) else given
         if given not in (*_TEXTS, pa.null()):

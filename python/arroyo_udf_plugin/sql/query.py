@@ -248,6 +248,8 @@ _REWORDED = {
     "Conflicting ordering requirements": "aggregates with ORDER BY over different columns cannot stand in one SELECT: "
     "write two, and join them ON a.window = b.window",
     "logical expression Wildcard": "a * is for count(*): write the columns",
+    "OuterReferenceColumn": "a table function cannot read columns of other tables: for lists of a row, write "
+    "unnest(list) among the items",
     "Unsupported SQL type JSON": "JSON is text: leave the cast out",
     "Placeholder '": "there are no parameters here: write the value",
     "Unnest should be rewritten": "unnest may only stand among the items of a SELECT",

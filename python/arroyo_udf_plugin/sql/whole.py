@@ -27,7 +27,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import RowError
+from ..errors import ArroyoUdfError, RowError
 from ..host.function import Function
 from ..host.runtime import Runtime
 from .feed import check_installed, no_rows
@@ -37,7 +37,6 @@ from .query import WrongQuery, told
 from .tokens import quoted
 
 _REMEMBERED = 4  # results of a function
-_MERGING = 10 << 20
 _LEAST_MEMORY = 64 << 20  # with less it cannot merge what it has on disk
 _TABLE_ROWS = 1 << 20  # beyond that, several threads read a table
 _VIEWS = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
@@ -50,7 +49,7 @@ class Whole:
         """tables: their columns, by name. functions: by the name in the query, in lower case. Raises WrongQuery."""
         self._tables, self._functions = tables, functions
         try:
-            self._asked = with_native(sql, self._type_of)
+            self._asked = with_native(sql, self._type_of, of_whole=True)
             planned = self._planned(self._asked)
             planned.execution_plan()  # finds types that do not go together
         except WrongQuery:
@@ -75,24 +74,26 @@ class Whole:
         for name, function in self._functions.items():
             _register(own, name, _Called(function))
         for name, schema in self._tables.items():
-            own.register_record_batches(name, [[no_rows(schema)]])
-        return own.sql(asked.text)
+            own.register_record_batches(quoted(name), [[no_rows(schema)]])
+        return _asked(own, asked)
 
     def answers(self, tables: Mapping[str, Sequence[pa.RecordBatch]], memory: int) -> Iterator[pa.RecordBatch]:
         """The results over these rows. memory: bytes that it may use, at least 64 MiB; beyond that it sorts and
         groups on disk.
 
-        Raises RowError for a function's row that fails, and what DataFusion raises.
+        Raises what functions raise, such as RowError, and what DataFusion raises.
         """
         with contextlib.ExitStack() as open_:
             own = _context(self._asked.functions, threads=len(os.sched_getaffinity(0)), memory=memory)
             called = [open_.enter_context(_Called(one)) for one in self._functions.values()]
             for name, one in zip(self._functions, called, strict=True):
                 _register(own, name, one)
+            if called:  # it would move HAVING with a call in GROUP BY before a WHERE
+                own.remove_optimizer_rule("push_down_filter")
             for name, schema in self._tables.items():
-                own.register_record_batches(name, _shares(tables[name]) or [[no_rows(schema)]])
+                own.register_record_batches(quoted(name), _shares(tables[name]) or [[no_rows(schema)]])
             try:
-                for answer in own.sql(self._asked.text).execute_stream():
+                for answer in _asked(own, self._asked).execute_stream():
                     yield self._settled(answer.to_pyarrow())
             except Exception:
                 for one in called:
@@ -128,11 +129,19 @@ def _context(functions: Sequence[NativeFunction], threads: int, memory: int | No
         memory = max(memory, _LEAST_MEMORY)
         runtime = runtime.with_disk_manager_os().with_fair_spill_pool(memory)
         # Each thread that sorts keeps as much free for merging what it has on disk.
-        options["datafusion.execution.sort_spill_reservation_bytes"] = str(min(_MERGING, memory // (8 * threads)))
+        options["datafusion.execution.sort_spill_reservation_bytes"] = str(memory // (4 * threads))
     own = SessionContext(SessionConfig(options).with_target_partitions(threads), runtime)
     for one in functions:
         own.register_udf(udf(one.function, one.function.types, one.function.returns, "immutable", name=one.name))
     return own
+
+
+def _asked(own: Any, asked: Written) -> Any:
+    """A query, and nothing that makes tables or writes files."""
+    from datafusion import SQLOptions
+
+    only = SQLOptions().with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
+    return own.sql_with_options(asked.text, only)
 
 
 def guarded_name(name: str) -> str:
@@ -151,11 +160,11 @@ def _register(own: Any, name: str, called: _Called) -> None:
 
 
 class _Called:
-    """A function as DataFusion calls it. failed: the row that has ended the query."""
+    """A function as DataFusion calls it. failed: what has ended the query."""
 
     def __init__(self, function: Function) -> None:
         self.function = function
-        self.failed: RowError | None = None
+        self.failed: ArroyoUdfError | None = None
         self._lock = threading.Lock()
         self._runtime: Runtime | None = None
         self._next_id = 0
@@ -164,6 +173,8 @@ class _Called:
 
     def where_true(self, condition: pa.BooleanArray, *arrays: pa.Array) -> pa.Array:
         """The results for the rows for which a condition is true; null for the others."""
+        if not arrays:  # of a function without arguments
+            arrays = (pa.nulls(len(condition)),)
         if condition.true_count == len(condition):
             return self(*arrays)
         if not condition.true_count:
@@ -189,7 +200,7 @@ class _Called:
                 return self._awaited(arrays)
             answer = self.function(*arrays)
             return answer.combine_chunks() if isinstance(answer, pa.ChunkedArray) else answer
-        except RowError as error:
+        except ArroyoUdfError as error:
             self.failed = self.failed or error
             raise
 

@@ -16,10 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..connectors.cells import CellType, decoded
+from ..errors import InvalidArgument
 from ..host.function import Function
 from ..sql.whole import Whole
 from .storage import Limits, Some, Storage
 
+_ANSWERED = 2**63 - 1
+"""The watermark of a query that has answered: no event time is as late."""
 _INPUT = pa.field("__input", pa.uint16())
 
 
@@ -99,7 +102,8 @@ class Inputs:
 
 
 class Collected:
-    """schema: of the results. kept_schema: of what `kept` gives. watermark: has no meaning here. kept_rows: of what
+    """schema: of the results. kept_schema: of what `kept` gives. watermark: says in checkpoints that it
+    has answered. kept_rows: of what
     `kept` gives. meanings: of its columns, which say themselves what they are."""
 
     def __init__(self, collecting: Collecting, given: pa.Schema, limits: Limits = Limits()) -> None:  # noqa: B008 (frozen)
@@ -114,15 +118,21 @@ class Collected:
         self._tables = [Some(self._storage) for _ in self._inputs.tables]
 
     def add(self, rows: pa.RecordBatch) -> int:
-        """Returns how many rows are late: none."""
+        """Returns how many rows are late: none. Raises InvalidArgument for rows that come after the answer."""
+        if self.watermark == _ANSWERED:
+            raise InvalidArgument(
+                "the query has answered over all rows that there were, and there are new ones: begin anew in another "
+                "place"
+            )
         for number, own in self._inputs.apart(rows):
             self._tables[number].add(own)
         return 0
 
     def close(self, all_of_them: bool = False) -> Iterator[pa.RecordBatch]:
         """The results, when all rows are there. They are beyond memory on disk, too."""
-        if not all_of_them:
+        if not all_of_them or self.watermark == _ANSWERED:
             return
+        self.watermark = _ANSWERED
         results = Some(self._storage)
         named = dict(zip(self._inputs.tables, (some.batches for some in self._tables), strict=True))
         for rows in self._query.answers(named, self._limits.memory):

@@ -111,7 +111,7 @@ class Storage:
         """Raises InvalidArgument if there is no room for so much on the disk."""
         if self.disk + size > self._limits.disk:
             raise InvalidArgument(
-                f"open windows have {_told(self.memory + self.disk)}, and may have {_told(self._limits.memory)} in "
+                f"rows that wait have {_told(self.memory + self.disk)}, and may have {_told(self._limits.memory)} in "
                 f"memory (memory_limit) and {_told(self._limits.disk)} on the disk (disk_limit): set a higher limit, "
                 "or shorter windows"
             )

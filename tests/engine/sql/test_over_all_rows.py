@@ -17,6 +17,7 @@ import pytest
 from arroyo_udf_plugin import load
 from arroyo_udf_plugin.engine.embedded import run_pipeline
 from arroyo_udf_plugin.errors import RowError
+from arroyo_udf_plugin.pipeline.description import Checkpoints
 from arroyo_udf_plugin.pipeline.explain import explained
 from arroyo_udf_plugin.pipeline.plan import plan
 from arroyo_udf_plugin.planner.script import Script
@@ -80,6 +81,11 @@ def answer(query: str, *statements: str) -> list[dict[str, Any]]:
         ),
         ("SELECT count(*) AS s FROM t WHERE n IN (SELECT n FROM t WHERE n > 7 AND share(n, of) = 2)", ["8/4"]),
         ("SELECT max(share(n, of)) + avg(share(n, of)) AS s FROM t WHERE n = 6", ["6/2"]),
+        (
+            "SELECT n AS s FROM t WHERE of > 2 GROUP BY n, share(n, of) HAVING count(*) > 0 AND share(n, of) > 1",
+            ["8/4"],
+        ),
+        ("SELECT n AS s FROM t WHERE n > 7 AND (n > 9 OR share(n, of) = 2 OR share(n, 1) > 1)", ["8/4"]),
         ("SELECT max(CASE n WHEN 6 THEN share(n, 1) WHEN 8 THEN share(n, 2) ELSE 0 END) AS s FROM t", ["6/1", "8/2"]),
     ],
 )
@@ -133,6 +139,43 @@ def test_rows_beyond_memory_are_on_disk(calls: Callable[[], list[str]]) -> None:
     big = "CREATE TABLE big WITH (connector = 'filesystem', path = 'big.parquet', format = 'parquet', type = 'source');"
     run_pipeline(script("SELECT n, text FROM big ORDER BY text DESC", big, "SET memory_limit = '4MiB';").pipeline)
     assert pq.read_table("out")["n"].to_pylist() == list(range(n_rows - 1, -1, -1))
+
+
+def test_what_follows_a_union_is_for_all_of_it(calls: Callable[[], list[str]]) -> None:
+    query = "SELECT DISTINCT n FROM t UNION ALL SELECT DISTINCT of FROM t ORDER BY 1 LIMIT 2"
+    assert answer(query) == [{"n": 0}, {"n": 1}]
+
+
+def test_rows_of_a_table_and_of_a_query_over_all_rows_are_united(calls: Callable[[], list[str]]) -> None:
+    found = answer("SELECT n FROM t WHERE n > 7 UNION ALL SELECT count(*) FROM t")
+    assert sorted(row["n"] for row in found) == [4, 8]
+
+
+def test_a_view_without_an_answer_says_so_to_all_that_select_from_it(calls: Callable[[], list[str]]) -> None:
+    endless = "CREATE TABLE e (n BIGINT) WITH (connector = 'filesystem', path = 't.csv', 'source.watch' = '1 hour');"
+    view = "CREATE VIEW v AS SELECT DISTINCT n FROM e;"
+    for query in ("SELECT * FROM v", "SELECT t.n FROM t JOIN v ON t.n = v.n"):
+        with pytest.raises(Refused, match="DISTINCT is not supported"):
+            script(query, endless, view)
+
+
+def test_columns_may_have_names_of_views(calls: Callable[[], list[str]]) -> None:
+    assert answer("SELECT s FROM n ORDER BY s", "CREATE VIEW n AS SELECT sum(n) AS s FROM t;") == [{"s": 20}]
+
+
+def test_it_answers_once(calls: Callable[[], list[str]]) -> None:
+    pipeline = script("SELECT count(*) AS c FROM t").pipeline
+    pipeline = pipeline.model_copy(update={"checkpoints": Checkpoints(place="state", every_rows=2)})
+    for _ in range(2):
+        run_pipeline(pipeline)
+        assert pq.read_table("out").to_pylist() == [{"c": 4}]
+
+
+def test_tables_may_have_any_name(calls: Callable[[], list[str]]) -> None:
+    Path("Up.csv").write_text(ROWS)
+    os.symlink("t.csv", "latest.csv")
+    assert sql("-c", 'SELECT count(*) AS c FROM "Up"', "Up.csv").stdout == "c\n4\n"
+    assert sql("-c", "SELECT count(*) AS c FROM latest", "latest.csv").stdout == "c\n4\n"
 
 
 def test_explain_shows_the_query(calls: Callable[[], list[str]]) -> None:
@@ -191,7 +234,7 @@ def test_errors_of_the_command(calls: Callable[[], list[str]]) -> None:
     for words, told in (
         (("-c", "SELECT m FROM t", "t.csv"), "query:1:8: there is no column m"),
         (("-c", "SELECT n FROM u", "t.csv"), "there is no table u"),
-        (("-c", "SELECT n FROM t; SELECT of FROM t", "t.csv"), "write one SELECT"),
+        (("-c", "SELECT n FROM t; SELECT of FROM t", "t.csv"), "the rows of one SELECT"),
         (("-c", "SELECT n FROM t", "t.csv", "other/t.csv"), "several files would be the table t"),
     ):
         done = sql(*words, status=2 if "several" in told or "one SELECT" in told else 1)
