@@ -227,7 +227,7 @@ def test_watch_and_limit_exclude_each_other(folder: Folder) -> None:
 def test_a_watched_folder_may_be_empty_if_its_columns_are_declared(folder: Folder, format: str) -> None:
     """At the start, and at a resume. Then the first files say nothing about the columns."""
     folder.remove("b.csv")
-    declared = {"columns": ("a", "b"), "types": {"a": "int64", "b": "string"}, "format": format}
+    declared: dict[str, Any] = {"columns": ("a", "b"), "types": {"a": "int64", "b": "string"}, "format": format}
     source = folder.source(watch=1.0, **declared)
     assert list(source.partitions()) == []
     folder.write(f"1.{format}", "b,a,c\nx,1,\n" if format == "csv" else '{"b": "x", "a": 1, "c": null}\n')
