@@ -117,7 +117,8 @@ def test_what_is_written_is_read(tmp_path: Path, how: str | None, array: pa.Arra
     for line in text.split("\n")[:-1]:
         json.loads(line)
     assert again == text
-    found.validate(full=True)
+    if text:  # else nothing was read, and pyarrow finds some of its own slices without rows invalid
+        found.validate(full=True)
     # NaN is not equal to itself, nor a dictionary to another one of the same values.
     if '"NaN"' not in text and "dictionary" not in str(array.type):
         assert found.equals(array)
