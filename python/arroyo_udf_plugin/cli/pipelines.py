@@ -44,6 +44,9 @@ _RESTORE = click.option(
     "--restore", type=click.IntRange(1), metavar="NUMBER", help="Go back to this checkpoint, and on from there."
 )
 _PARALLELISM = click.option("--parallelism", type=click.IntRange(1, 1024), help="How many slices run side by side.")
+_RETAIN = click.option(
+    "--retain", type=click.IntRange(1), metavar="N", help="How many checkpoints are kept; default: 3."
+)
 _STOP_TIMEOUT = click.option(
     "--stop-timeout",
     type=click.FloatRange(min=0),
@@ -98,7 +101,7 @@ def either(pipelines: click.Command) -> type[click.Command]:
     metavar="SINK",
     help="Go back although this output will have rows twice; may be repeated.",
 )
-@click.option("--retain", type=click.IntRange(1), metavar="N", help="How many checkpoints are kept; default: 3.")
+@_RETAIN
 @_PARALLELISM
 @_UDFS
 @_STOP_TIMEOUT
@@ -182,6 +185,7 @@ def run(
     help="Only this row, or FILE:FIRST-LAST, as failed_file and failed_row have them; several, one after another.",
 )
 @click.option("--again", is_flag=True, help="Also rows, of --row, that were replayed before.")
+@_RETAIN
 @_PARALLELISM
 @_UDFS
 @_STOP_TIMEOUT
@@ -191,6 +195,7 @@ def replay(
     checkpoints: str | None,
     rows: tuple[str, ...],
     again: bool,
+    retain: int | None,
     parallelism: int | None,
     udfs: tuple[str, ...],
     stop_timeout: float,
@@ -207,7 +212,7 @@ def replay(
 
     choice = Choice.of(rows, again)
     document = _read(file, udfs)
-    pipeline = _chosen(document.pipeline, checkpoints, parallelism, None)
+    pipeline = _chosen(document.pipeline, checkpoints, parallelism, retain)
     repeated = _again("replay", file, udfs, checkpoints, *(word for row in rows for word in ("--row", row)))
     with _to_be_repeated(repeated), _planned(document, pipeline) as planned:
         stop = StopRequest(stop_timeout)

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import io
-import itertools
 import os
+import secrets
 import shutil
 import stat
 import tempfile
@@ -25,8 +25,6 @@ from . import object_store
 from .disk import Disk, current, proc
 from .folder import local_path
 from .formats import Kind, has_ending, kind_of
-
-_numbers = itertools.count(1)
 
 
 def place_of(path: str, inputs: Sequence[Path | str], force: bool, disk: Disk | None = None) -> Place | ObjectPlace:
@@ -127,7 +125,7 @@ class Place(_Written):
         folder = os.path.dirname(self._target)
         if not os.path.isdir(folder):
             raise InvalidArgument(f"{path}: the folder {os.path.dirname(path) or folder} does not exist")
-        self._aside = os.path.join(folder, f".arroyo-udf-{os.getpid()}-{next(_numbers)}.partial")
+        self._aside = os.path.join(folder, f".arroyo-udf-{secrets.token_hex(12)}.partial")
         self._file = io.BufferedWriter(self._disk.file(self._unnamed(folder)))
 
     def _unnamed(self, folder: str) -> int:
