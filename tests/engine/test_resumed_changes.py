@@ -104,6 +104,8 @@ def test_expressions_may_change_if_the_columns_of_sinks_stay(path: str, value: A
         ([["z = f(x)"], {"type": "windows", "time": "t", "keys": ["z"], "aggregates": {}}], False),
         ([{"type": "lookup"}, {"type": "windows", "time": "t", "keys": ["z"], "aggregates": {}}], True),
         ([{"type": "lookup"}, {"select": {"z": "a"}}], False),
+        ([{"type": "query", "tables": {"t": "sql"}, "sql": "SELECT 1"}], True),
+        ([{"type": "lookup"}, {"type": "query", "tables": {}, "sql": ""}], True),
     ],
 )
 def test_what_windows_keep_of_a_column(behind: list[Any], is_kept: bool) -> None:
