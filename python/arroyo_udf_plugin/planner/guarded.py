@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from ..sql.tokens import quoted
+from ..sql.tokens import Token, quoted
 from ..sql.whole import guarded_name
 from .clauses import clauses_in
 from .diagnostics import check_meaning
 from .expressions import COALESCE, Call, Case, Expression, Logic, Query
 from .functions import Udf
 from .parsing import parsed
+from .selects import Item, Star, items_of
 from .text import Text, Tokens, Wrong, closing, leveled
 
 _LONGEST = 1 << 16  # characters of a condition; that of a call in a row of calls is twice as long as the one before
@@ -45,7 +46,11 @@ class Guarded:
             self._grouped,
             {parsed(one).normal({}) for word, clause in clauses if word == "by" for one, _ in _parts(word, clause)},
         )
+        every = _group_by_all(part)
         for word, clause in clauses:
+            if every is not None and clause and clause[0].start > every.start:
+                written += [self._text.text[done : every.start], self._keys(part, every)]
+                done, every = every.end, None
             for inner, is_expression in _parts(word, clause):
                 if is_expression:
                     expression = parsed(inner)
@@ -56,7 +61,22 @@ class Guarded:
                 written += [self._text.text[done : inner[0].start], text]
                 done = inner[-1].end
         self._grouped = outer
+        if every is not None:
+            written += [self._text.text[done : every.start], self._keys(part, every)]
+            done = every.end
         return "".join([*written, self._text.text[done : part[-1].end]])
+
+    def _keys(self, part: Tokens, every: Token) -> str:
+        """What GROUP BY ALL means: the items that are no aggregates. every: the word."""
+        items = items_of(part)
+        if items is None or any(isinstance(item, Star) for item in items):
+            raise Wrong("GROUP BY ALL needs items that are written: write the columns instead of *", every.start)
+        keys = [
+            str(place)
+            for place, item in enumerate(items, 1)
+            if isinstance(item, Item) and not item.expression.calls_of(self._grouping)
+        ]
+        return ", ".join(keys) or "()"
 
     def _bracketed(self, part: Tokens) -> str:
         """A part that is no expression: what is in its brackets is a query, or none of them is looked at."""
@@ -156,6 +176,15 @@ class Guarded:
         if node.otherwise is not None:
             texts[node.otherwise] = self._written(node.otherwise, own)
         return node.text(self._text, texts)
+
+
+def _group_by_all(part: Tokens) -> Token | None:
+    """The word ALL."""
+    for place, token, depth in leveled(part):
+        words = [one.word for one in part[max(0, place - 2) : place]]
+        if not depth and token.word == "all" and words == ["group", "by"]:
+            return token
+    return None
 
 
 def is_query(part: Tokens) -> bool:
