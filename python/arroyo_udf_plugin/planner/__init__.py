@@ -14,7 +14,11 @@ rounds.py        a SELECT as operators: calls of UDFs are taken out of its expre
 grouped.py       a SELECT with GROUP BY: windows           ranked.py      one with OVER (PARTITION BY window)
 joins.py         tables joined on the same window      scope.py          what names mean then
 unions.py        UNION ALL                               lookups.py        JOIN with a table in a database
-calls.py         where calls are in an expression, and when each is reached
+expressions.py   an expression as a tree                parsing.py     tokens as such a tree
+steps.py         what is computed and called for expressions, and in which order
+early_conditions.py  WHERE before joins and lookups     clauses.py     where clauses begin
+whole.py         a query that needs all rows, at the end of its tables
+guarded.py       its text, in which calls are for the rows that reach them
 flow.py          the operators so far                   event_times.py   WATERMARK FOR
 functions.py     UDFs by name                          installed.py     those of installed packages
 diagnostics.py   DataFusion's errors, with places in the user's text
