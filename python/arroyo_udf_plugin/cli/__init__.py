@@ -1,6 +1,6 @@
 """The command line.
 
-    arroyo-udf new | build | inspect | run | replay | check | schema | checkpoints | cache.
+    arroyo-udf new | build | inspect | run | sql | replay | check | schema | checkpoints | cache.
 
     arroyo-udf cluster | api | controller | migrate | config | states
 
@@ -8,6 +8,7 @@ new.py       a folder to begin with
 build.py     source -> plugin
 inspect.py   describe a plugin
 run.py       run functions over files
+sql.py       a query over files
 pipelines.py run, check and describe pipelines
 preview.py   the first rows of a run, as a table
 view.py      shows a running pipeline
