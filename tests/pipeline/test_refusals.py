@@ -285,3 +285,23 @@ def test_what_a_resume_does_not_compare() -> None:
     }
     run_pipeline(was.model_copy(update=changed), resume=True)
     assert rows("parts") == ["AGAIN", "AND", "HELLO", "WORLD"]
+
+
+def test_new_dead_letters_do_not_come_to_those_of_another_run() -> None:
+    """Seen as parts that are there: an epoch of theirs may be lower than this pipeline's."""
+    run("parts")
+    Path("dead").mkdir()
+    Path("dead/part-000000001-000-000.parquet").write_bytes(b"of another run")
+    changed = {
+        "operators": (Sql(select={"name": "upper(name)"}, on_error="dead_letter"),),
+        "dead_letters": Parts(path="dead"),
+    }
+    now = pipeline("parts").model_copy(update=changed)
+    before = sorted(os.listdir("state/epochs"))
+    for _ in range(2):
+        with pytest.raises(ArroyoUdfError, match=r"dead has parts of another run.* move them away"):
+            run_pipeline(now, resume=True)
+        assert sorted(os.listdir("state/epochs")) == before
+    os.remove("dead/part-000000001-000-000.parquet")
+    for _ in range(2):  # its own may be there
+        run_pipeline(now, resume=True)

@@ -106,9 +106,11 @@ class Opening:
     def check(self, epochs: Epochs, allow_changed_plugin: bool) -> None:
         """Asks sinks, sources and operators whether they can go on."""
         waiting = epochs.waiting
+        has_new_letters = epochs.latest is not None and epochs.latest.fingerprint.get("dead letters") is None
         for sink in self.sinks:
             stored = [by_sink[sink.name] for by_sink in waiting.slices if sink.name in by_sink]
-            sink.check(epochs.next, waiting.epoch, stored)
+            is_new = has_new_letters and sink is self.slices[0].letters  # whatever is there is of another run
+            sink.check(1 if is_new else epochs.next, waiting.epoch, stored)
         if epochs.latest is not None:
             for number, input in enumerate(self._planned.inputs):
                 input.source.check(epochs.positions_of(number))

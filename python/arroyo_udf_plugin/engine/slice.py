@@ -80,7 +80,7 @@ class Slice:
         self._routes = planned.routes
         self.close_errors: list[str] = []
         self.is_moving = False
-        self._planned, self._letters, self._tell, self._read, self._moved = planned, letters, tell, read, moved
+        self._planned, self.letters, self._tell, self._read, self._moved = planned, letters, tell, read, moved
         self.outputs = [sink for sink in sinks if sink is not letters]
         self.numbers = SliceNumbers(len(planned.inputs), len(self.operators), len(self.outputs))
         self._readings: dict[Place, Reading] = {}  # by the places of their sources
@@ -369,8 +369,8 @@ class Slice:
         """What has left an operator, or a source, to those that follow."""
         own = self._counter(place)
         if isinstance(item, Dead):
-            assert self._letters is not None, "a policy has dead letters, and there is no sink for them"
-            self._letters.write(self._planned.letter(item))
+            assert self.letters is not None, "a policy has dead letters, and there is no sink for them"
+            self.letters.write(self._planned.letter(item))
         elif isinstance(item, Watermark):
             if item.time is not None or not is_source(place):
                 own.watermark = item.time

@@ -205,11 +205,13 @@ def _read(stream: Any, given: Given, name: str) -> Kept:
     is_former = not any(name.endswith(KEY) for name in stream.schema.names)
     found = _without(wanted, keyed) if is_former else wanted
     if stream.schema.remove_metadata() != found.remove_metadata():
-        raise InvalidArgument(
-            f"{name}: {about['function']} had rows with the columns {_columns(stream.schema)}, and now gets "
-            f"{_columns(wanted, _meanings(wanted.names, given))}: go on with the same columns, or begin anew in "
-            "another place"
-        )
+        if any(batch.num_rows for batch in stream):
+            raise InvalidArgument(
+                f"{name}: {about['function']} had rows with the columns {_columns(stream.schema)}, and now gets "
+                f"{_columns(wanted, _meanings(wanted.names, given))}: go on with the same columns, or begin anew in "
+                "another place"
+            )
+        stream = ()  # no row has the columns of then
     rows, last, schema = [], -1, given.schema
     for batch in stream:
         batch.validate(full=True)
