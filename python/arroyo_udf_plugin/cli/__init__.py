@@ -2,7 +2,7 @@
 
     arroyo-udf new | build | inspect | run | sql | replay | check | schema | checkpoints | cache.
 
-    arroyo-udf cluster | api | controller | migrate | config | states
+    arroyo-udf cluster | api | controller | migrate | config | states | jobs | token | login
 
 new.py       a folder to begin with
 build.py     source -> plugin
@@ -15,6 +15,8 @@ view.py      shows a running pipeline
 telling.py   numbers and failures for people
 replay.py    run dead letters again, into the output of their run
 cluster.py   the engine around pipelines: its programs, migrations, configuration
+jobs.py      jobs of a cluster, over its API
+tokens.py    who may use its API
 states.py    the life of a job
 calls.py     which functions run and replay call
 files.py     the options of commands that read and write files
@@ -32,7 +34,7 @@ from typing import Any
 import click
 
 from ..errors import ArroyoUdfError
-from . import build, cache, cluster, inspect, new, pipelines, replay, run, sql, states
+from . import build, cache, cluster, inspect, jobs, new, pipelines, replay, run, sql, states, tokens
 from .stopping import stoppable
 
 
@@ -65,7 +67,7 @@ def main() -> None:
 
 for _module in (new, build, inspect, run, sql, replay, cache, states):
     main.add_command(_module.command)
-for _command in cluster.commands:
+for _command in (*cluster.commands, jobs.group, tokens.group, tokens.login):
     main.add_command(_command)
 main.add_command(pipelines.check)
 main.add_command(pipelines.schema)

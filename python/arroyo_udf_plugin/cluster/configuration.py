@@ -40,11 +40,17 @@ class DatabaseSettings(Section):
 
 class ApiSettings(Section):
     bind_address: str = "127.0.0.1"
-    """Where the API listens. Any address but loopback needs `token`, `files.roots`, and TLS or `insecure`."""
+    """Where the API listens. Any address but loopback needs `files.roots`, and TLS or `insecure`."""
     http_port: Annotated[int, pydantic.Field(ge=0, le=65535)] = 5115
     """0: a free one."""
     token: Annotated[pydantic.SecretStr, pydantic.Field(min_length=1)] | None = None
-    """What clients must send: Authorization: Bearer TOKEN."""
+    """One more token of an admin, beside those in the data folder."""
+    no_token: bool = False
+    """Ask for no token: then every user of this machine runs code as the cluster's user. On loopback only."""
+    session_time: Seconds = 604_800.0
+    """How long a browser stays logged in."""
+    audit_bytes: Annotated[Bytes, pydantic.Field(ge=1 << 16)] = 64 << 20
+    """How much is kept of the audit log, `audit.jsonl` in the data folder."""
     tls_cert: Path | None = None
     """The file of the certificate, for https."""
     tls_key: Path | None = None

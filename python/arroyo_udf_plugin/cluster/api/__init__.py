@@ -75,6 +75,7 @@ def create_app(parts: Parts) -> App:
         await parts.workshop.close()
 
     routes = [
+        Route("/", health.page),
         Route("/health/live", health.live),
         Route("/health/ready", health.ready),
         Route(

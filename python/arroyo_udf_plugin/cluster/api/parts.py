@@ -13,7 +13,9 @@ from ..configuration import Settings
 from ..database.opened import Database
 from ..functions.workshop import Workshop
 from ..monitoring.families import Source
-from ..security import Security, configured, is_loopback
+from ..security import CALLER, Security, configured, is_loopback, refusal_of
+from ..tokens import ANYONE, Caller, Logins
+from .failures import Refusal
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,7 @@ class Parts:
 
     wake: called after each new wish, for a controller in this process; it must not wait.
     checkpoints: where checkpoints of jobs are, if their pipelines do not say otherwise.
-    sources: metrics of this process, beside those from the database.
+    sources: metrics of this process, beside those from the database. logins: of browsers that were not made yet.
     """
 
     database: Database
@@ -33,6 +35,7 @@ class Parts:
     preview_ttl: int = 60_000_000
     checkpoints: str = ""
     sources: Sequence[Source] = ()
+    logins: Logins = field(default_factory=Logins)
 
     @classmethod
     def configured(
@@ -40,7 +43,7 @@ class Parts:
     ) -> Parts:
         """Raises InvalidArgument for an API that would be open to others."""
         api = settings.api
-        security = configured(api)
+        security = configured(api, settings.data)
         roots = [str(root.absolute()) for root in settings.files.roots]
         if not roots and not is_loopback(api.bind_address):
             raise InvalidArgument(
@@ -63,3 +66,18 @@ def parts_of(request: fastapi.Request) -> Parts:
 
 
 ThePart = Annotated[Parts, fastapi.Depends(parts_of)]
+
+
+def _caller_of(request: fastapi.Request) -> Caller:
+    found: Caller = request.scope.get(CALLER, ANYONE)
+    return found
+
+
+TheCaller = Annotated[Caller, fastapi.Depends(_caller_of)]
+"""Who calls, as the layer before the API has found out."""
+
+
+def for_admins(caller: TheCaller) -> None:
+    """A dependency of endpoints that change what all pipelines share."""
+    if not caller.may("admin"):
+        raise Refusal(403, refusal_of(caller, "admin"))

@@ -14,7 +14,7 @@ from ..database.models import ConnectionProfile as ProfileRow
 from .bodies import JsonRoute
 from .catalog import KINDS, Kind, config_of
 from .failures import Refusal
-from .parts import ThePart
+from .parts import ThePart, for_admins
 from .shapes.base import Listed
 from .shapes.connections import ConnectionProfile, ConnectionProfilePatch, ConnectionProfilePost, TestSourceMessage
 from .told import HIDDEN
@@ -35,7 +35,7 @@ def listed(parts: ThePart) -> Listed[ConnectionProfile]:
         return Listed(data=[profile_of(row) for row in rows.profiles(session)])
 
 
-@router.post("/connection_profiles")
+@router.post("/connection_profiles", dependencies=[fastapi.Depends(for_admins)])
 def create(parts: ThePart, asked: ConnectionProfilePost) -> ConnectionProfile:
     """Secrets of its configuration are kept, and never told again."""
     _check(asked.connector, asked.config)
@@ -55,7 +55,7 @@ def test(asked: ConnectionProfilePost) -> TestSourceMessage:
     )
 
 
-@router.patch("/connection_profiles/{id}")
+@router.patch("/connection_profiles/{id}", dependencies=[fastapi.Depends(for_admins)])
 def change(parts: ThePart, id: str, asked: ConnectionProfilePatch) -> ConnectionProfile:
     """Pipelines keep what they have, until they are restarted with `replan`."""
     changes: dict[str, Any] = {} if asked.name is None else {"name": asked.name}
@@ -77,7 +77,7 @@ def autocomplete(parts: ThePart, id: str) -> Completions:
     return Completions(values={})
 
 
-@router.delete("/connection_profiles/{id}", response_class=Response)
+@router.delete("/connection_profiles/{id}", response_class=Response, dependencies=[fastapi.Depends(for_admins)])
 def delete(parts: ThePart, id: str) -> Response:
     """Not while tables use it. The answer is empty."""
     with parts.database.begin() as session:

@@ -9,10 +9,7 @@ Assumes: who has the file and the database has the secrets. Empty values are no 
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import tempfile
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +19,7 @@ from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from sqlalchemy import JSON, Dialect, TypeDecorator
 
 from ...errors import InvalidState
+from .. import private_files
 
 _KEYS = "arroyo_udf_keys"  # an attribute of an engine's dialect, because types of columns are told nothing else
 
@@ -44,18 +42,7 @@ class Keys:
 
     def make(self) -> None:
         """A new file with a new key, if there is none."""
-        self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=self.file.parent, prefix=f".{self.file.name}-") as new:  # 0600
-            new.write(Fernet.generate_key() + b"\n")
-            new.flush()
-            os.fsync(new.fileno())
-            with contextlib.suppress(FileExistsError):
-                os.link(new.name, self.file)
-        folder = os.open(self.file.parent, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.fsync(folder)  # what it seals must not outlive it
-        finally:
-            os.close(folder)
+        private_files.create(self.file, Fernet.generate_key() + b"\n")  # durable: what it seals must not outlive it
 
     def seal(self, value: Any) -> str:
         return self._all.encrypt(json.dumps(value).encode()).decode()

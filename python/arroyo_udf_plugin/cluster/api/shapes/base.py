@@ -47,3 +47,8 @@ class Failure(Answer):
 
     error: str
     """What is wrong, and what to do instead."""
+
+
+class Login(Answer):
+    path: str
+    """Behind the address of the API: opened in a browser, it logs it in."""
