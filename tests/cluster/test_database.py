@@ -294,28 +294,6 @@ def test_checkpoints_are_listed_by_epoch_without_failed_ones(each: Database) -> 
         assert [one.epoch for one in history.checkpoints(session, job)] == [2]
 
 
-def test_output_is_kept_for_late_readers_and_bounded(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history, "_OUTPUT_KEPT", 3)
-    with database.begin() as session:
-        job = made(session).job.id
-        for number in range(5):
-            history.put_output(session, job, "sink", 0, number, [number], f"[{number}]")
-        rows = history.output(session, job)
-        assert [row.batch for row in rows] == ["[2]", "[3]", "[4]"]
-        assert [row.start_id for row in history.output(session, job, rows[0].serial)] == [3, 4]
-        monkeypatch.setattr(history, "_OUTPUT_AT_ONCE", 2)
-        assert [row.start_id for row in history.output(session, job)] == [2, 3]
-
-
-def test_numbers_of_the_last_minutes_are_kept(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    with database.begin() as session:
-        job = made(session).job.id
-        for time in (1, 100_000_000, 300_000_002):
-            monkeypatch.setattr(history, "now", lambda time=time: time)
-            history.count(session, {job: {"rows_in": time}})
-        assert [row.at for row in history.numbers(session, job)] == [100_000_000, 300_000_002]
-
-
 def test_profiles_and_tables_in_use_cannot_be_deleted(each: Database) -> None:
     with each.begin() as session:
         profile = connections.create_profile(session, name="broker", connector="kafka", config={"a": 1})

@@ -120,6 +120,16 @@ class FileSettings(Section):
     """Folders that pipelines may read and write; default: all, which is allowed on loopback only."""
 
 
+class LimitSettings(Section):
+    """What the users of one cluster may have together. A request beyond it is answered with 409, or with 429 if it may
+    pass later."""
+
+    preview_bytes: Annotated[Bytes, pydantic.Field(ge=1 << 20)] = 16 << 20
+    """The rows that are kept of each pipeline that shows some. Older ones go."""
+    numbers_bytes: Annotated[Bytes, pydantic.Field(ge=1 << 16)] = 4 << 20
+    """The numbers that are kept of each job, for graphs of some minutes."""
+
+
 class LoggingSettings(Section):
     format: Literal["text", "json"] = "text"
     """The format of log lines, on standard error."""
@@ -151,6 +161,7 @@ class Settings(BaseSettings):
     metrics: MetricsSettings = MetricsSettings()
     traces: TracesSettings = TracesSettings()
     files: FileSettings = FileSettings()
+    limits: LimitSettings = LimitSettings()
     logging: LoggingSettings = LoggingSettings()
 
     @property

@@ -44,6 +44,7 @@ from .monitoring.meters import Meters
 from .monitoring.spans import JobSpans
 from .monitoring.tracing import Tracing
 from .noting import Notes
+from .records import Records
 from .removal import Remover
 from .restarts import backoff, is_exhausted
 from .schedulers.interface import How, Scheduler
@@ -115,7 +116,7 @@ class Controller:
         self._lock = LeaderLock(database)
         self._timers = Timers()
         self._work = Work(clock)
-        self._notes = Notes()
+        self._notes = Notes(Records.configured(settings))
         self._meters = Meters()
         self._tracing = Tracing(settings.traces.endpoint, "controller")
         self._spans = JobSpans(self._tracing)

@@ -11,6 +11,7 @@ told.py       rows of the database as answers        buttons.py   what a pipelin
 catalog.py    the connectors                          statements.py   a saved table as a CREATE TABLE
 failures.py   answers of requests that fail           bodies.py    JSON that can be stored
 pages.py      pages of lists                          transport.py HEAD, and answers that are compressed
+streams.py    waiting for rows
 
 Guarantees: two processes of it on one database give the same answers. What it has answered is committed. It runs no
 code of users.
@@ -74,14 +75,12 @@ def create_app(parts: Parts) -> App:
         yield
         await parts.workshop.close()
 
+    known = [from_database(parts.database, parts.records), by_state(parts.database), *parts.sources]
     routes = [
         Route("/", health.page),
         Route("/health/live", health.live),
         Route("/health/ready", health.ready),
-        Route(
-            "/metrics",
-            metrics_of(Exposition([from_database(parts.database), by_state(parts.database), *parts.sources])),
-        ),
+        Route("/metrics", metrics_of(Exposition(known))),
         Mount("/api", api),
     ]
     outer = Starlette(routes=routes, lifespan=lifespan)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Annotated
 
 import fastapi
@@ -13,9 +14,11 @@ from ..configuration import Settings
 from ..database.opened import Database
 from ..functions.workshop import Workshop
 from ..monitoring.families import Source
+from ..records import Records
 from ..security import CALLER, Security, configured, is_loopback, refusal_of
 from ..tokens import ANYONE, Caller, Logins
 from .failures import Refusal
+from .streams import Streams
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,7 @@ class Parts:
 
     database: Database
     workshop: Workshop
+    records: Records
     security: Security | None = field(default_factory=Security)
     wake: Callable[[], None] = lambda: None
     checkpoint_interval: int = 10_000_000
@@ -36,6 +40,10 @@ class Parts:
     checkpoints: str = ""
     sources: Sequence[Source] = ()
     logins: Logins = field(default_factory=Logins)
+
+    @cached_property
+    def streams(self) -> Streams:
+        return Streams(self.database, self.records)
 
     @classmethod
     def configured(
@@ -52,6 +60,7 @@ class Parts:
         return cls(
             database=database,
             workshop=Workshop(settings.functions, roots=roots or None, artifacts=settings.artifacts),
+            records=Records.configured(settings),
             security=security,
             wake=wake,
             checkpoint_interval=round(settings.pipeline.checkpoint_interval * 1e6),
