@@ -37,6 +37,7 @@ from .database.errors import Deposed, NotFound, is_outage
 from .database.leading import LeaderLock
 from .database.opened import Database, now
 from .database.pipelines import Whole
+from .database.sealing import opened
 from .facts import facts_of, log
 from .functions.artifacts import LIBRARIES
 from .monitoring.families import Families
@@ -458,11 +459,11 @@ class Controller:
         return Task(
             job_id=job.id,
             generation=whole.status.generation,
-            program=pipeline.program,
+            program=opened(pipeline.program),
             parallelism=job.parallelism,
             checkpoint_interval=job.checkpoint_interval_micros / 1e6,
             place=None if pipeline.is_preview else f"{root}/{job.history}",
-            environment=job.env_vars,
+            environment=opened(job.env_vars),
             drain_time=self._limits.drain_time,
             libraries=str(self._settings.functions / LIBRARIES),
             trace_parent=self._spans.parent(job.id),

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator
+from functools import partial
 
 import fastapi
 from starlette.applications import Starlette
@@ -63,6 +64,7 @@ def create_app(parts: Parts) -> App:
     )
     api.state.parts = parts
     failures.install(api)
+    api.openapi = partial(failures.document, api)  # type: ignore[method-assign]
     for router in (ping, connectors, profiles, tables, udfs, pipelines, jobs, checkpoints, output, metrics):
         api.include_router(router, prefix="/v1")
     for router in (pipelines, jobs, checkpoints, output, metrics):

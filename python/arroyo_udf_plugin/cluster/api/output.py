@@ -18,7 +18,7 @@ from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from ..database import pipelines as rows
-from .failures import Refusal
+from .failures import STREAM, Refusal
 from .jobs import job_at
 from .parts import Parts, ThePart
 
@@ -28,7 +28,7 @@ _QUIET_SECONDS = 15.0
 _STARTING = ("Created", "Compiling", "Scheduling", "Recovering", "Restarting", "Rescaling")
 
 
-@router.get("/pipelines/{id}/jobs/{job_id}/output", response_class=StreamingResponse)
+@router.get("/pipelines/{id}/jobs/{job_id}/output", response_class=StreamingResponse, responses=STREAM)
 async def output(
     parts: ThePart,
     id: str,

@@ -12,10 +12,12 @@ from fastapi.responses import Response
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
+from ...errors import InvalidState
 from ..database import history
 from ..database import pipelines as rows
 from ..database.errors import NotFound
 from ..database.pipelines import Whole
+from ..database.sealing import opened
 from ..functions.artifacts import moved
 from .bodies import JsonRoute
 from .failures import Refusal
@@ -36,7 +38,7 @@ from .shapes.pipelines import (
     ValidateQueryPost,
 )
 from .shapes.udfs import Udf
-from .told import pipeline_of
+from .told import HIDDEN, NOT_TOLD, pipeline_of
 
 router = fastapi.APIRouter(tags=["pipelines"], route_class=JsonRoute)
 
@@ -66,6 +68,7 @@ async def create_as(parts: ThePart, id: OwnId, asked: PipelinePost) -> Pipeline:
 
 
 async def _created(parts: Parts, asked: PipelinePost, id: str | None) -> Pipeline:
+    _with_hidden(asked.env_vars or {}, {})
     found = await plan_query(
         parts,
         asked.query,
@@ -158,10 +161,20 @@ def patch(parts: ThePart, id: str, asked: PipelinePatch) -> Pipeline:
         whole = rows.get(session, id)
         if changes:
             _check_change(whole, changes)
+            if "env_vars" in changes:
+                changes["env_vars"] = _with_hidden(changes["env_vars"], whole.job.env_vars)
             rows.change(session, id, changes)
         told = pipeline_of(rows.get(session, id))
     parts.wake()
     return told
+
+
+def _with_hidden(asked: Mapping[str, str], now: Mapping[str, Any]) -> dict[str, Any]:
+    """Variables as they are asked for; those that a client knows as hidden only stay as they are. Raises Refusal."""
+    for name, value in asked.items():
+        if value == HIDDEN and name not in now:
+            raise Refusal(400, f"env_vars.{name}: {NOT_TOLD}")
+    return {name: now[name] if value == HIDDEN else value for name, value in asked.items()}
 
 
 def _check_change(whole: Whole, changes: Mapping[str, Any]) -> None:
@@ -199,13 +212,17 @@ async def _planned_anew(parts: Parts, id: str, asked: PipelineRestart) -> Planne
     """A pipeline as it would be created now. Raises Refusal if it could not go on from its checkpoints."""
     whole = await run_in_threadpool(_read, parts, id)
     pipeline, job, _ = whole
+    try:
+        environment = opened(job.env_vars)
+    except InvalidState as error:
+        raise Refusal(409, f"env_vars.{error}") from None
     found = await plan_query(
         parts,
         pipeline.query,
         [Udf.model_validate(udf) for udf in pipeline.udfs],
         _safe(pipeline.name),
         job.parallelism,
-        environment=job.env_vars,
+        environment=environment,
         state_url=pipeline.state_url,
     )
     if not asked.ignore_state and _without_libraries(found.program) != _without_libraries(pipeline.program):

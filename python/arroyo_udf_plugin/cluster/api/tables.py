@@ -19,7 +19,7 @@ from ..database.opened import now
 from ..functions.asked import Planned
 from .bodies import JsonRoute
 from .catalog import table_type
-from .failures import Refusal
+from .failures import STREAM, Refusal
 from .json_schemas import fields_of
 from .pages import After, Limit, most
 from .parts import Parts, ThePart, for_admins
@@ -132,7 +132,7 @@ def change(parts: ThePart, id: str, asked: ConnectionTablePatch) -> ConnectionTa
         return _told(rows.change_table(session, id, changes))
 
 
-@router.post("/connection_tables/test", response_class=StreamingResponse)
+@router.post("/connection_tables/test", response_class=StreamingResponse, responses=STREAM)
 async def test(parts: ThePart, asked: ConnectionTablePost) -> StreamingResponse:
     """Whether the table can be opened, step by step, as server-sent events; the last one is done."""
     return StreamingResponse(_tested(parts, asked), media_type="text/event-stream")

@@ -15,6 +15,7 @@ from .shapes.udfs import GlobalUdf, Language, Udf
 
 HIDDEN = "********"
 """Instead of a value that is never told."""
+NOT_TOLD = f"{HIDDEN} stands for a value that is not told: write the value"
 
 
 def pipeline_of(whole: Whole) -> Pipeline:

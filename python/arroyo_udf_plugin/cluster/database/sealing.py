@@ -3,7 +3,8 @@
     secrets.key         a key a line, as Fernet writes it: the first one seals, all of them open
 
 Guarantees: a column of the type `Sealed` never contains a plain secret, nor is one opened that somebody without a key
-has changed. A new file is its user's alone, and whole or not there.
+has changed: such a value is read as `Unopened`, so that one of them hides no other row, and stays as it is when the row
+is written. Whoever needs values asks `opened`. A new file is its user's alone, and whole or not there.
 Assumes: who has the file and the database has the secrets. Empty values are no secrets.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -83,6 +85,22 @@ class Keys:
         return MultiFernet(self._each)
 
 
+@dataclass(frozen=True)
+class Unopened:
+    """Instead of a secret that no key opens. token: as it is in the database. why: for people."""
+
+    token: str = field(repr=False)
+    why: str
+
+
+def opened(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a sealed column. Raises InvalidState if one of them could not be opened."""
+    for name, value in values.items():
+        if isinstance(value, Unopened):
+            raise InvalidState(f"{name}: {value.why}")
+    return dict(values)
+
+
 def _opens(key: Fernet, token: str) -> bool:
     try:
         key.decrypt(token)
@@ -102,10 +120,19 @@ class Sealed(TypeDecorator[dict[str, Any]]):
         self.only = only
 
     def process_bind_param(self, value: Mapping[str, Any] | None, dialect: Dialect) -> dict[str, Any] | None:
-        return self._changed(value, Keys.of(dialect).seal)
+        keys = Keys.of(dialect)
+        return self._changed(value, lambda one: one.token if isinstance(one, Unopened) else keys.seal(one))
 
     def process_result_value(self, value: Mapping[str, Any] | None, dialect: Dialect) -> dict[str, Any] | None:
-        return self._changed(value, Keys.of(dialect).open)
+        keys = Keys.of(dialect)
+
+        def read(token: str) -> Any:
+            try:
+                return keys.open(token)
+            except InvalidState as error:
+                return Unopened(token, str(error))
+
+        return self._changed(value, read)
 
     def _changed(self, value: Mapping[str, Any] | None, change: Callable[[Any], Any]) -> dict[str, Any] | None:
         if value is None:

@@ -123,7 +123,7 @@ class SchemaDefinition(Asked):
     schema_: Annotated[str, pydantic.Field(alias="schema", max_length=1 << 20)]
     dependencies: dict[str, str] | None = None
 
-    model_config = pydantic.ConfigDict(strict=True, populate_by_name=True)
+    model_config = pydantic.ConfigDict(populate_by_name=True)
 
 
 class ConnectionSchema(Asked):
@@ -143,7 +143,7 @@ class ConnectionTablePost(Asked):
     config: dict[str, Any]
     schema_: Annotated[ConnectionSchema | None, pydantic.Field(alias="schema")] = None
 
-    model_config = pydantic.ConfigDict(strict=True, populate_by_name=True)
+    model_config = pydantic.ConfigDict(populate_by_name=True)
 
 
 class ConnectionTablePatch(Asked):
@@ -154,7 +154,7 @@ class ConnectionTablePatch(Asked):
     config: dict[str, Any] | None = None
     schema_: Annotated[ConnectionSchema | None, pydantic.Field(alias="schema")] = None
 
-    model_config = pydantic.ConfigDict(strict=True, populate_by_name=True)
+    model_config = pydantic.ConfigDict(populate_by_name=True)
 
 
 class ConnectionTable(Answer):
