@@ -105,7 +105,8 @@ def test_the_folder_of_a_child_that_just_starts_is_in_use(tmp_path: Path, monkey
         flock(file, how)
 
     async def start() -> None:
-        async with Children(tmp_path, tmp_path / "cache", Limits()).working() as child:
+        children = Children(tmp_path, tmp_path / "cache", Limits())
+        async with children.working(children.plans) as child:
             assert child.folder.parent == tmp_path
             assert list(left_behind(tmp_path)) == []
 

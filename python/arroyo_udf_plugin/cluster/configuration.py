@@ -24,6 +24,7 @@ from ..connectors.described import Bytes, Seconds
 from ..errors import InvalidArgument
 
 PREFIX = "ARROYO_UDF__"
+Count = Annotated[int, pydantic.Field(ge=1, le=1 << 31)]
 
 
 class Section(pydantic.BaseModel):
@@ -124,6 +125,28 @@ class LimitSettings(Section):
     """What the users of one cluster may have together. A request beyond it is answered with 409, or with 429 if it may
     pass later."""
 
+    pipelines: Count = 10_000
+    """Pipelines, without previews."""
+    parallelism: Count = 4096
+    """Slices of all jobs that run, or are to run."""
+    previews: Count = 20
+    """Previews that run."""
+    previews_kept: Count = 100
+    """Previews that have ended; the oldest ones go, and all after an hour."""
+    streams: Count = 1000
+    """Open streams of rows, of each API."""
+    builds: Count = 2
+    """Functions that are built at once for each caller, and half of those that are built for all."""
+    plans: Count = 2
+    """The same, of queries that are planned."""
+    queued: Count = 50
+    """Builds of each caller that wait, and plans."""
+    build_time: Seconds = 120.0
+    """How long a function may be built."""
+    plan_time: Seconds = 120.0
+    """How long a query may be planned."""
+    build_memory: Annotated[Bytes, pydantic.Field(ge=1 << 30)] = 4 << 30
+    """The address space of each process that builds or plans."""
     preview_bytes: Annotated[Bytes, pydantic.Field(ge=1 << 20)] = 16 << 20
     """The rows that are kept of each pipeline that shows some. Older ones go."""
     numbers_bytes: Annotated[Bytes, pydantic.Field(ge=1 << 16)] = 4 << 20

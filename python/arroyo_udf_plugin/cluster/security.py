@@ -26,6 +26,7 @@ from typing import Any
 from ..errors import InvalidArgument
 from .audit import Audit
 from .configuration import ApiSettings
+from .functions.turns import calling
 from .tokens import ANYONE, Caller, Role, Tokens
 
 Scope = MutableMapping[str, Any]
@@ -178,7 +179,11 @@ class Guard:
                               [(b"connection", b"close")])  # fmt: skip
                 return
             receive = _again(body, receive)
-        await self._app(scope, receive, send)
+        set_before = calling.set(caller.name)
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            calling.reset(set_before)
 
     def _refused(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
         host = _name_of(headers.get("host", ""))

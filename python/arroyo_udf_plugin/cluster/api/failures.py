@@ -58,16 +58,16 @@ _SHAPES = ("missing", "extra_forbidden", "literal_error", "enum", "json_type", U
 
 
 class Refusal(Exception):
-    """A request that cannot be done. The text is for whoever sent it."""
+    """A request that cannot be done. The text is for whoever sent it. retry_after: seconds until it may be done."""
 
-    def __init__(self, status: int, text: str) -> None:
+    def __init__(self, status: int, text: str, retry_after: float | None = None) -> None:
         super().__init__(text)
-        self.status = status
+        self.status, self.retry_after = status, retry_after
 
 
 def install(app: fastapi.FastAPI) -> None:
     """Makes an app answer so."""
-    app.add_exception_handler(Refusal, _refusal)
+    app.add_exception_handler(Refusal, refused)
     app.add_exception_handler(NotFound, _not_found)
     for kind in (Taken, InUse):
         app.add_exception_handler(kind, _conflict)
@@ -98,9 +98,13 @@ def _failed(status: int, text: str) -> JSONResponse:
     return JSONResponse({"error": text}, status)
 
 
-async def _refusal(request: fastapi.Request, error: Exception) -> JSONResponse:
+async def refused(request: fastapi.Request, error: Exception) -> JSONResponse:
+    """The answer of a Refusal."""
     assert isinstance(error, Refusal)
-    return _failed(error.status, str(error))
+    answer = _failed(error.status, str(error))
+    if error.retry_after is not None:
+        answer.headers["retry-after"] = f"{error.retry_after:.0f}"
+    return answer
 
 
 async def _not_found(request: fastapi.Request, error: Exception) -> JSONResponse:

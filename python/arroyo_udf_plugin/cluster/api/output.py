@@ -36,6 +36,7 @@ async def output(
     last_event_id: Annotated[str | None, fastapi.Header(alias="Last-Event-ID")] = None,
 ) -> StreamingResponse:
     """The rows that come out, as they come."""
+    parts.quotas.check_stream()
     ended = await run_in_threadpool(_has_ended, parts, id, job_id)
     headers = {"cache-control": "no-cache", "x-accel-buffering": "no"}
     events = _events(parts, job_id, _number(last_event_id), ended)

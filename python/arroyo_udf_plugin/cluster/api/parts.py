@@ -10,14 +10,17 @@ from typing import Annotated
 import fastapi
 
 from ...errors import InvalidArgument
-from ..configuration import Settings
+from ..configuration import LimitSettings, Settings
 from ..database.opened import Database
+from ..functions.children import Limits
+from ..functions.turns import Lane
 from ..functions.workshop import Workshop
 from ..monitoring.families import Source
 from ..records import Records
 from ..security import CALLER, Security, configured, is_loopback, refusal_of
 from ..tokens import ANYONE, Caller, Logins
 from .failures import Refusal
+from .quotas import Quotas
 from .streams import Streams
 
 
@@ -39,7 +42,12 @@ class Parts:
     preview_ttl: int = 60_000_000
     checkpoints: str = ""
     sources: Sequence[Source] = ()
+    limits: LimitSettings = LimitSettings()  # noqa: RUF009 (frozen)
     logins: Logins = field(default_factory=Logins)
+
+    @cached_property
+    def quotas(self) -> Quotas:
+        return Quotas(self.limits, self.database, self.workshop, self.streams, self.checkpoints)
 
     @cached_property
     def streams(self) -> Streams:
@@ -59,7 +67,10 @@ class Parts:
             )
         return cls(
             database=database,
-            workshop=Workshop(settings.functions, roots=roots or None, artifacts=settings.artifacts),
+            workshop=Workshop(
+                settings.functions, limits_of(settings.limits), roots=roots or None, artifacts=settings.artifacts
+            ),
+            limits=settings.limits,
             records=Records.configured(settings),
             security=security,
             wake=wake,
@@ -67,6 +78,16 @@ class Parts:
             checkpoints=settings.checkpoints,
             sources=sources,
         )
+
+
+def limits_of(limits: LimitSettings) -> Limits:
+    return Limits(
+        seconds=limits.build_time,
+        plan_seconds=limits.plan_time,
+        memory=limits.build_memory,
+        builds=Lane(limits.builds, limits.queued),
+        plans=Lane(limits.plans, limits.queued),
+    )
 
 
 def parts_of(request: fastapi.Request) -> Parts:

@@ -115,8 +115,10 @@ async def preview(parts: ThePart, asked: PreviewPost) -> Pipeline:
 async def _stored(parts: Parts, asked: PipelinePost | PreviewPost, found: PlannedQuery, **own: Any) -> Pipeline:
     """The pipeline that was planned, with its job, which is to run. own: the rest of what `rows.create` takes."""
     program = found.program
+    gone: list[str] = []
 
     def write(session: Session, libraries: Mapping[str, str]) -> Pipeline:
+        gone[:] = parts.quotas.check_new(session, own.get("parallelism", 1), own.get("is_preview", False))
         whole = rows.create(
             session,
             query=asked.query,
@@ -131,6 +133,8 @@ async def _stored(parts: Parts, asked: PipelinePost | PreviewPost, found: Planne
         return pipeline_of(whole)
 
     stored = await with_stored(parts, found.used, write)
+    for job_id in gone:
+        parts.records.remove(job_id)
     parts.wake()
     return stored
 
@@ -163,6 +167,7 @@ def patch(parts: ThePart, id: str, asked: PipelinePatch) -> Pipeline:
             _check_change(whole, changes)
             if "env_vars" in changes:
                 changes["env_vars"] = _with_hidden(changes["env_vars"], whole.job.env_vars)
+            parts.quotas.check_change(session, whole, changes)
             rows.change(session, id, changes)
         told = pipeline_of(rows.get(session, id))
     parts.wake()
@@ -189,8 +194,10 @@ async def restart(parts: ThePart, id: str, asked: PipelineRestart) -> Pipeline:
     found = await _planned_anew(parts, id, asked) if asked.replan else None
 
     def write(session: Session, libraries: Mapping[str, str]) -> Pipeline:
-        if rows.get(session, id).pipeline.is_preview:
+        whole = rows.get(session, id)
+        if whole.pipeline.is_preview:
             raise Refusal(400, "a preview is not restarted: make a new one")
+        parts.quotas.check_change(session, whole, {"stop": "none"})
         if found is not None:
             rows.replan(
                 session,
