@@ -348,7 +348,7 @@ def test_a_wish_of_another_shape_changes_nothing(api: Client, stored: Any, woken
     path = f"/api/v1/pipelines/{stored().pipeline.id}"
     before = api.get(path).json()
     answer = api.patch(path, json=wrong)
-    assert answer.status_code == 422
+    assert answer.status_code in (400, 422)
     assert list(answer.json()) == ["error"]
     assert api.get(path).json() == before
     assert woken == []

@@ -28,7 +28,7 @@ from sqlalchemy.orm.exc import ObjectDeletedError, StaleDataError
 from starlette.exceptions import HTTPException
 
 from ..database.errors import InUse, NotFound, Taken, is_outage
-from .shapes.base import UNKNOWN_KEY, Failure
+from .shapes.base import WRONG_SHAPE, Failure
 
 _WITH_BODY = ("post", "put", "patch")
 _FAILURE = {"application/json": {"schema": {"$ref": "#/components/schemas/Failure"}}}
@@ -53,7 +53,7 @@ STREAM: dict[int | str, dict[str, Any]] = {
     200: {"description": "Server-sent events", "content": {"text/event-stream": {"schema": {"type": "string"}}}},
     429: {"model": Failure, "description": "Too many streams at once"},
 }
-_SHAPES = ("missing", "extra_forbidden", "literal_error", "enum", "json_type", UNKNOWN_KEY)
+_SHAPES = ("missing", "extra_forbidden", "literal_error", "enum", "json_type", WRONG_SHAPE)
 """Errors of pydantic, besides those that end with `_type`, by which JSON has another shape than is asked for."""
 
 

@@ -48,7 +48,14 @@ OwnId = Annotated[str, fastapi.Path(min_length=1, max_length=200)]
 @router.post("/pipelines/validate_query")
 async def validate_query(parts: ThePart, asked: ValidateQueryPost) -> QueryValidationResult:
     """What a query becomes, or what is wrong with it, which is no error of this request."""
-    found = await plan_query(parts, asked.query, asked.udfs)
+    found = await plan_query(
+        parts,
+        asked.query,
+        asked.udfs,
+        parallelism=asked.parallelism,
+        environment=asked.env_vars,
+        state_url=asked.state_url,
+    )
     graph = found.planned.graph
     return QueryValidationResult(
         graph=None if graph is None else PipelineGraph.model_validate(graph), errors=found.diagnostics
@@ -100,19 +107,21 @@ async def preview(parts: ThePart, asked: PreviewPost) -> Pipeline:
     """Runs a query for a minute; what comes out is in the output stream of its job."""
     name = f"preview_{time.time_ns() // 1_000_000}"
     sinks = "both" if asked.enable_sinks else "preview"
-    found = await plan_query(parts, asked.query, asked.udfs, name, sinks=sinks)
+    _with_hidden(asked.env_vars or {}, {})
+    found = await plan_query(parts, asked.query, asked.udfs, name, sinks=sinks, environment=asked.env_vars)
     return await _stored(
         parts,
         asked,
         found,
         name=name,
         checkpoint_interval_micros=LONGEST_INTERVAL,
+        env_vars=asked.env_vars,
         is_preview=True,
         ttl_micros=parts.preview_ttl,
     )
 
 
-async def _stored(parts: Parts, asked: PipelinePost | PreviewPost, found: PlannedQuery, **own: Any) -> Pipeline:
+async def _stored(parts: Parts, asked: PipelinePost, found: PlannedQuery, **own: Any) -> Pipeline:
     """The pipeline that was planned, with its job, which is to run. own: the rest of what `rows.create` takes."""
     program = found.program
     gone: list[str] = []

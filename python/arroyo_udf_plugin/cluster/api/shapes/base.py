@@ -23,8 +23,13 @@ class Answer(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(use_attribute_docstrings=True)
 
 
-UNKNOWN_KEY = "unknown_key"
-"""The type of an error of pydantic."""
+def wrong_shape(told: str) -> PydanticCustomError:
+    """To be raised while a request is read, if it has another shape than is asked for."""
+    return PydanticCustomError(WRONG_SHAPE, "{told}", {"told": told})
+
+
+WRONG_SHAPE = "wrong_shape"
+"""The type of that error."""
 
 
 class Asked(pydantic.BaseModel):
@@ -40,7 +45,7 @@ class Asked(pydantic.BaseModel):
             keys = [field.alias or name for name, field in cls.model_fields.items()]
             for name in given:
                 if name not in keys and name not in cls.model_fields:
-                    raise PydanticCustomError(UNKNOWN_KEY, "{told}", {"told": _told(str(name), keys)})
+                    raise wrong_shape(_told(str(name), keys))
         return given
 
 

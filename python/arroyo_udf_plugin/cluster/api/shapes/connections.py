@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import pydantic
 
-from .base import Answer, Asked, Micros
+from .base import Answer, Asked, Micros, wrong_shape
 
 TableType = Literal["source", "sink", "lookup"]
 Name = Annotated[str, pydantic.Field(min_length=1, max_length=200)]
@@ -93,11 +93,11 @@ class SourceField(Asked):
     @pydantic.model_validator(mode="after")
     def _has_its_parameters(self) -> SourceField:
         if self.type == "decimal128" and (self.precision is None or self.scale is None):
-            raise ValueError("decimal128 has a precision and a scale: write both")
+            raise wrong_shape("decimal128 has a precision and a scale: write both")
         if self.type == "struct" and not self.fields:
-            raise ValueError("a struct has fields: write them")
+            raise wrong_shape("a struct has fields: write them")
         if self.type == "list" and self.items is None:
-            raise ValueError("a list has items: write their type")
+            raise wrong_shape("a list has items: write their type")
         return self
 
 

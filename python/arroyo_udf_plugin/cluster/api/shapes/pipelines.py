@@ -14,6 +14,7 @@ Parallelism = Annotated[int, pydantic.Field(ge=1, le=1024)]
 SHORTEST_INTERVAL, LONGEST_INTERVAL = 1_000_000, 86_400_000_000
 Interval = Annotated[int, pydantic.Field(ge=SHORTEST_INTERVAL, le=LONGEST_INTERVAL)]
 """From one checkpoint to the next: a second to a day."""
+Name = Annotated[str, pydantic.Field(min_length=1, max_length=200)]
 Query = Annotated[str, pydantic.Field(max_length=1 << 20)]
 Variables = dict[Annotated[str, pydantic.Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=256)], str]
 Tags = dict[Annotated[str, pydantic.Field(min_length=1, max_length=256)], str]
@@ -60,7 +61,7 @@ class Pipeline(Answer):
 
 
 class PipelinePost(Asked):
-    name: Annotated[str, pydantic.Field(min_length=1, max_length=200)]
+    name: Name
     query: Query
     parallelism: Parallelism = 1
     udfs: list[Udf] | None = None
@@ -90,16 +91,18 @@ class PipelineRestart(Asked):
     """Plan the query anew, with the saved functions, tables and profiles as they are now."""
 
 
-class PreviewPost(Asked):
-    query: Query
-    udfs: list[Udf] | None = None
+class PreviewPost(PipelinePost):
+    """The same as for a pipeline. A preview has a name, a parallelism and checkpoints of its own."""
+
+    name: Name = "preview"
     enable_sinks: bool = False
     """The query's own sinks get the rows, too."""
 
 
-class ValidateQueryPost(Asked):
-    query: Query
-    udfs: list[Udf] | None = None
+class ValidateQueryPost(PipelinePost):
+    """The same as for a pipeline."""
+
+    name: Name = "query"
 
 
 class Location(Answer):
