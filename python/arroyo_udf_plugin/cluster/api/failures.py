@@ -80,7 +80,13 @@ def install(app: fastapi.FastAPI) -> None:
 def document(app: fastapi.FastAPI) -> dict[str, Any]:
     """The OpenAPI document, with what is decided before and around the endpoints."""
     if app.openapi_schema is None:
-        told = get_openapi(title=app.title, version=app.version, routes=app.routes, servers=app.servers)
+        told = get_openapi(
+            title=app.title,
+            version=app.version,
+            routes=app.routes,
+            servers=app.servers,
+            separate_input_output_schemas=False,  # generators make a class of each
+        )
         told["components"]["securitySchemes"] = {
             "token": {"type": "http", "scheme": "bearer", "description": "A browser may have a session instead."}
         }

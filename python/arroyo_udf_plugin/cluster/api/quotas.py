@@ -56,7 +56,8 @@ class Quotas:
     def check_change(self, session: Session, whole: pipelines.Whole, changes: Mapping[str, Any]) -> None:
         """In the transaction that changes the wish of a job, or starts it. Raises Refusal if more would run by that."""
         _, job, status = whole
-        runs = not State(status.state).is_terminal
+        is_asked = job.stop == "none" and (status.state == State.STOPPED or job.restart_nonce != status.restart_nonce)
+        runs = is_asked or not State(status.state).is_terminal
         before = job.parallelism if runs else 0
         after = changes.get("parallelism", job.parallelism) if runs or changes.get("stop") == "none" else 0
         if after > before:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from sqlalchemy import case, func, select, text
 from sqlalchemy.orm import Session
 
+from ..states import State
 from .models import Job, JobStatus, Pipeline
 from .pipelines import TERMINAL
 
@@ -18,8 +19,8 @@ _LOCK = 5115_0002  # PostgreSQL's number of our advisory lock
 
 
 class Totals(NamedTuple):
-    """pipelines: without previews. parallelism: of jobs that are not at their end. previews: those of them that run.
-    kept: all previews."""
+    """pipelines: without previews. parallelism: of jobs that run, or are to run. previews: those that run. kept: all
+    previews."""
 
     pipelines: int
     parallelism: int
@@ -30,7 +31,9 @@ class Totals(NamedTuple):
 def totals(session: Session, without_job: str | None = None) -> Totals:
     """without_job: its parallelism does not count."""
     runs = JobStatus.state.not_in(TERMINAL)
-    counts = runs if without_job is None else runs & (Job.id != without_job)
+    is_asked = (JobStatus.state == State.STOPPED) | (Job.restart_nonce != JobStatus.restart_nonce)
+    counts = runs | ((Job.stop == "none") & is_asked & ~Pipeline.is_preview)
+    counts = counts if without_job is None else counts & (Job.id != without_job)
     found = session.execute(
         select(
             func.sum(case((Pipeline.is_preview, 0), else_=1)),

@@ -75,6 +75,8 @@ class PipelinePost(Asked):
 class PipelinePatch(Asked):
     """What is not named stays as it is."""
 
+    tags: Tags | None = None
+    """Instead of those that it has."""
     parallelism: Parallelism | None = None
     checkpoint_interval_micros: Interval | None = None
     stop: StopType | None = None
@@ -89,6 +91,33 @@ class PipelineRestart(Asked):
     """Start from the beginning, without the state in checkpoints."""
     replan: bool | None = None
     """Plan the query anew, with the saved functions, tables and profiles as they are now."""
+
+
+class ActionPost(Asked):
+    """What is to be done with all pipelines that fit: `labels`, `states`, or both must be there."""
+
+    action: Literal["stop", "start", "restart"]
+    labels: Tags | None = None
+    """Tags that they have."""
+    states: list[str] | None = None
+    """Of their jobs: one of these."""
+    how: StopType | None = None
+    """Of a stop; default: checkpoint."""
+    force: bool | None = None
+    ignore_state: bool | None = None
+    """As of a restart."""
+
+
+class ActionRefused(Answer):
+    id: str
+    error: str
+
+
+class ActionResult(Answer):
+    done: list[str]
+    """Ids of the pipelines whose wish was changed."""
+    refused: list[ActionRefused]
+    """Those that stay as they are, and why."""
 
 
 class PreviewPost(PipelinePost):
