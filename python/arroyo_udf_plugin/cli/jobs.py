@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
 
 import click
 
@@ -20,7 +21,6 @@ from .cluster import configured_by
 if TYPE_CHECKING:
     from ..cluster.client import Client
 
-_ENDED = ("Stopped", "Finished", "Failed")
 _WIDEST = 60
 
 
@@ -46,14 +46,15 @@ def group() -> None:
 
 
 @group.command("ls")
+@click.option("--label", "labels", multiple=True, metavar="NAME=VALUE", help="Pipelines that have this label.")
 @click.option("--state", "states", multiple=True, metavar="STATE", help="Jobs in this state, such as Running.")
 @click.option("--json", "as_json", is_flag=True, help="A line of JSON for each job.")
 @_with_client
-def listed(client: Client, states: Sequence[str], as_json: bool) -> None:
+def listed(client: Client, labels: Sequence[str], states: Sequence[str], as_json: bool) -> None:
     """List jobs, the newest first."""
-    names = {one["id"]: one["name"] for one in client.pages("/pipelines")}
-    wanted = {state.lower() for state in states}
-    jobs = [one for one in client.ask("GET", "/jobs")["data"] if not wanted or one["state"].lower() in wanted]
+    asked = urlencode([("label", label) for label in labels] + [("state", state) for state in states])
+    names = {one["id"]: one["name"] for one in client.pages(f"/pipelines?{asked}" if asked else "/pipelines")}
+    jobs = client.ask("GET", f"/jobs?{asked}")["data"]
     if as_json:
         for one in jobs:
             click.echo(json.dumps({"name": names.get(one["pipeline_id"])} | one))
@@ -93,8 +94,23 @@ def logs(client: Client, pipeline: str, level: str, limit: int) -> None:
                 click.echo(f"    {printable(line)}")
 
 
+def _of_many(command: Callable[..., None]) -> Callable[..., None]:
+    """Adds what says which pipelines are meant: by themselves, or by labels and states."""
+
+    @click.argument("pipelines", nargs=-1)
+    @click.option("--label", "labels", multiple=True, metavar="NAME=VALUE", help="All that have this label.")
+    @click.option("--state", "states", multiple=True, metavar="STATE", help="All whose jobs are in this state.")
+    @functools.wraps(command)
+    def wrapped(**given: Any) -> None:
+        if bool(given["pipelines"]) == bool(given["labels"] or given["states"]):
+            raise click.UsageError("name pipelines, or say --label or --state")
+        command(**given)
+
+    return wrapped
+
+
 @group.command()
-@click.argument("pipeline")
+@_of_many
 @click.option(
     "--how",
     type=click.Choice(["checkpoint", "graceful", "immediate", "force"]),
@@ -102,11 +118,52 @@ def logs(client: Client, pipeline: str, level: str, limit: int) -> None:
     show_default=True,
 )
 @_with_client
-def stop(client: Client, pipeline: str, how: str) -> None:
-    """Stop a job. It is a wish: `jobs show` says when it has come true."""
-    id = _found(client, pipeline)
-    told = client.ask("PATCH", f"/pipelines/{id}", {"stop": how})
-    click.echo(f"{id}: {_job(client, id)['state']}, {told['action_text']}", err=True)
+def stop(client: Client, pipelines: Sequence[str], labels: Sequence[str], states: Sequence[str], how: str) -> None:
+    """Stop jobs. It is a wish: `jobs show` says when it has come true."""
+    _act(client, pipelines, labels, states, {"action": "stop", "how": how}, lambda id: ("PATCH", id, {"stop": how}))
+
+
+@group.command()
+@_of_many
+@_with_client
+def start(client: Client, pipelines: Sequence[str], labels: Sequence[str], states: Sequence[str]) -> None:
+    """Start jobs that have stopped or failed, from their last checkpoints."""
+    _act(client, pipelines, labels, states, {"action": "start"}, lambda id: ("PATCH", id, {"stop": "none"}))
+
+
+@group.command()
+@_of_many
+@_with_client
+def restart(client: Client, pipelines: Sequence[str], labels: Sequence[str], states: Sequence[str]) -> None:
+    """Start jobs anew, from their last checkpoints."""
+    _act(client, pipelines, labels, states, {"action": "restart"}, lambda id: ("POST", f"{id}/restart", {}))
+
+
+def _act(
+    client: Client,
+    pipelines: Sequence[str],
+    labels: Sequence[str],
+    states: Sequence[str],
+    of_many: dict[str, Any],
+    of_one: Callable[[str], tuple[str, str, dict[str, Any]]],
+) -> None:
+    if pipelines:
+        for id in [_found(client, named) for named in pipelines]:
+            method, path, body = of_one(_quoted(id))
+            client.ask(method, f"/pipelines/{path}", body)
+            click.echo(f"{id}: {of_many['action']}", err=True)
+        return
+    pairs = [label.partition("=") for label in labels]
+    if wrong := [name for name, is_pair, _ in pairs if not is_pair]:
+        raise click.UsageError(f"--label: {wrong[0]!r} is no label: write name=value")
+    which = {"labels": {name: value for name, _, value in pairs} or None, "states": list(states) or None}
+    told = client.ask("POST", "/pipelines/actions", of_many | which)
+    for id in told["done"]:
+        click.echo(f"{id}: {of_many['action']}", err=True)
+    for one in told["refused"]:
+        click.echo(f"{one['id']}: {printable(one['error'])}", err=True)
+    if told["refused"]:
+        raise SystemExit(1)
 
 
 @group.command()
@@ -142,8 +199,6 @@ def _found(client: Client, named: str) -> str:
 
 
 def _quoted(named: str) -> str:
-    from urllib.parse import quote
-
     return quote(named, safe="")
 
 
