@@ -19,6 +19,7 @@ from arroyo_udf_plugin.cluster.database.leading import LeaderLock
 from arroyo_udf_plugin.cluster.database.models import Base, Job, JobStatus, Pipeline
 from arroyo_udf_plugin.cluster.database.opened import LATEST, Database
 from arroyo_udf_plugin.cluster.database.sealing import Keys
+from arroyo_udf_plugin.cluster.database.totals import Totals, alone, totals
 from arroyo_udf_plugin.errors import InvalidArgument, InvalidState
 
 
@@ -428,3 +429,24 @@ def test_a_wish_that_another_program_writes_wakes_the_controller(each: Database,
         with other.begin() as session:
             made(session)
         assert woken.wait(30)
+
+
+def test_what_all_have_together_is_counted_while_a_controller_leads(each: Database) -> None:
+    """Both have a lock in PostgreSQL, each its own."""
+    lock = LeaderLock(each)
+    assert lock.hold()
+    try:
+        with each.begin() as session:
+            alone(session)
+            first = made(session, parallelism=3)
+            made(session, is_preview=True)
+            assert totals(session) == Totals(pipelines=1, parallelism=4, previews=1, kept=1)
+            first.status.state, first.job.stop = "Stopped", "checkpoint"
+            session.flush()
+            assert totals(session) == Totals(pipelines=1, parallelism=1, previews=1, kept=1)
+            first.job.stop = "none"
+            session.flush()
+            assert totals(session).parallelism == 4, "it is to run"
+            assert totals(session, without_job=first.job.id).parallelism == 1
+    finally:
+        lock.release()

@@ -2,7 +2,8 @@
 
     arroyo-udf new | build | inspect | run | sql | replay | check | schema | checkpoints | cache.
 
-    arroyo-udf cluster | api | controller | migrate | config | states | jobs | token | login
+    arroyo-udf cluster | api | controller | migrate | config | states | jobs | token | login |
+                 doctor
 
 new.py       a folder to begin with
 build.py     source -> plugin
@@ -16,6 +17,7 @@ telling.py   numbers and failures for people
 replay.py    run dead letters again, into the output of their run
 cluster.py   the engine around pipelines: its programs, migrations, configuration
 jobs.py      jobs of a cluster, over its API
+doctor.py    what is wrong with its installation
 tokens.py    who may use its API
 states.py    the life of a job
 calls.py     which functions run and replay call
@@ -34,7 +36,7 @@ from typing import Any
 import click
 
 from ..errors import ArroyoUdfError
-from . import build, cache, cluster, inspect, jobs, new, pipelines, replay, run, sql, states, tokens
+from . import build, cache, cluster, doctor, inspect, jobs, new, pipelines, replay, run, sql, states, tokens
 from .stopping import stoppable
 
 
@@ -65,7 +67,7 @@ def main() -> None:
     """UDFs in Python, Rust or C, as one shared library each."""
 
 
-for _module in (new, build, inspect, run, sql, replay, cache, states):
+for _module in (new, build, inspect, run, sql, replay, cache, states, doctor):
     main.add_command(_module.command)
 for _command in (*cluster.commands, jobs.group, tokens.group, tokens.login):
     main.add_command(_command)

@@ -372,7 +372,7 @@ def test_27_a_parallelism_that_can_never_run_is_refused(api: Client, stored: Any
     """There are no slots to wait for; and a box that has one subtask only is not shown with more."""
     path = f"/api/v1/pipelines/{stored().pipeline.id}"
     answer = api.patch(path, json={"parallelism": 1025})
-    assert (answer.status_code, "parallelism" in answer.json()["error"]) == (422, True)
+    assert (answer.status_code, "parallelism" in answer.json()["error"]) == (400, True)
     nodes = api.patch(path, json={"parallelism": 1024}).json()["graph"]["nodes"]
     assert [one["parallelism"] for one in nodes] == [1024, 1024, 1]
 

@@ -15,7 +15,7 @@ from ..states import State
 from .models import Job, JobStatus, Pipeline
 from .pipelines import TERMINAL
 
-_LOCK = 5115_0002  # PostgreSQL's number of our advisory lock
+_LOCK = 5115_0003  # PostgreSQL's number of our advisory lock
 
 
 class Totals(NamedTuple):
