@@ -149,3 +149,38 @@ def test_the_document_tells_who_may_ask_what_is_refused_and_what_streams(api: Cl
                 assert schema == {"$ref": "#/components/schemas/Failure"}, (method, path, status)
             is_stream = path.endswith(("/output", "/connection_tables/test"))
             assert ("text/event-stream" in told["200"].get("content", {})) == is_stream, path
+
+
+@pytest.mark.parametrize(
+    ("connector", "uri", "told"),
+    [
+        ("postgres", "mysql://host/name", "config: uri: it begins with postgresql:// or postgres://, such as "),
+        ("postgres", "sqlite:/x.db", "config: uri: it begins with postgresql://"),
+        ("sqlite", "postgresql://host/name", "config: uri: it begins with sqlite:, such as sqlite:/data/rows.db"),
+    ],
+)
+def test_a_profile_of_another_database_is_refused(api: Client, connector: str, uri: str, told: str) -> None:
+    post = {"name": f"{connector} x", "connector": connector, "config": {"uri": uri}}
+    status, error = error_of(api.post("/api/v1/connection_profiles", json=post))
+    assert (status, error.startswith(told)) == (400, True), error
+    post["config"] = {"uri": "${ADDRESS}"}
+    assert api.post("/api/v1/connection_profiles", json=post).status_code == 200
+
+
+def test_a_configuration_with_other_keys_is_told_a_right_one(api: Client) -> None:
+    post = {"name": "files", "connector": "filesystem", "config": {"path": "/data/*.json"}}
+    status, error = error_of(api.post("/api/v1/connection_tables", json=post))
+    assert status == 400
+    assert error.startswith("config: it has other keys: table_type: Field required; path: ")
+    assert error.endswith('write, for example, {"table_type": {"type": "source", "path": "/data/in/*.json"}}')
+
+
+def test_the_document_has_examples_that_are_taken(api: Client) -> None:
+    schemas = api.get("/api/v1/api-docs/openapi.json").json()["components"]["schemas"]
+    (profile,) = schemas["ConnectionProfilePost"]["examples"]
+    made = api.post("/api/v1/connection_profiles", json=profile)
+    assert made.status_code == 200, made.text
+    for table in schemas["ConnectionTablePost"]["examples"]:
+        body = table | ({"connection_profile_id": made.json()["id"]} if "connection_profile_id" in table else {})
+        answer = api.post("/api/v1/connection_tables", json=body)
+        assert answer.status_code == 200, answer.text

@@ -61,6 +61,18 @@ class ConnectionProfilePost(Asked):
     connector: str
     config: dict[str, Any]
 
+    model_config = pydantic.ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "name": "warehouse",
+                    "connector": "postgres",
+                    "config": {"uri": "postgresql://user:password@host/name"},
+                }
+            ]
+        }
+    )
+
 
 class ConnectionProfilePatch(Asked):
     """What is not named stays as it is. So does a secret for which `********` is sent."""
@@ -143,7 +155,26 @@ class ConnectionTablePost(Asked):
     config: dict[str, Any]
     schema_: Annotated[ConnectionSchema | None, pydantic.Field(alias="schema")] = None
 
-    model_config = pydantic.ConfigDict(populate_by_name=True)
+    model_config = pydantic.ConfigDict(
+        populate_by_name=True,
+        json_schema_extra={
+            "examples": [
+                {
+                    "name": "flights",
+                    "connector": "filesystem",
+                    "config": {"table_type": {"type": "source", "path": "/data/flights/*.json"}},
+                    "schema": {
+                        "format": {"type": "json"},
+                        "fields": [
+                            {"name": "tail", "type": "string"},
+                            {"name": "at", "type": "timestamp", "unit": "microsecond", "required": True},
+                        ],
+                    },
+                },
+                {"name": "delays", "connector": "postgres", "connection_profile_id": "cp_4fGh7Kx9Qz", "config": {}},
+            ]
+        },
+    )
 
 
 class ConnectionTablePatch(Asked):
