@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import datetime
 import itertools
 import math
 import statistics
@@ -26,15 +27,29 @@ from arroyo_udf_plugin.windows import panes, sessions
 from arroyo_udf_plugin.windows.grouping import Grouping
 from arroyo_udf_plugin.windows.opened import opened
 from arroyo_udf_plugin.windows.panes import Windows
-from arroyo_udf_plugin.windows.spans import Hop, Session
+from arroyo_udf_plugin.windows.spans import Hop, Months, Session, Steps, bounded, unusable
 from arroyo_udf_plugin.windows.storage import Limits, Some, Storage
+
+
+DAY = 86_400_000_000_000
+Bounds = Sequence[tuple[int, int]]
+
+
+def tumbling(width: int, slide: int) -> Bounds:
+    return [(start, start + width) for start in range(-10 * slide * width, 10 * slide * width, slide)]
+
+
+def monthly(months: int, slide: int) -> Bounds:
+    begins = [datetime.datetime(year, month, 1) for year in range(1960, 1981) for month in range(1, 13)]
+    starts = [(begin - datetime.datetime(1970, 1, 1)).days * DAY for begin in begins]
+    return list(zip(starts[::slide], starts[months::slide], strict=False))  # 120 months before 1970
 
 
 @dataclasses.dataclass
 class Model:
-    """What windows are, row by row."""
+    """What windows are, row by row. bounds: of all windows that there may be, in their order."""
 
-    window: Hop
+    bounds: Bounds
     aggregates: Any
     rows: list[Row] = dataclasses.field(default_factory=list)
     watermark: int | None = None
@@ -43,28 +58,21 @@ class Model:
 
     def add(self, rows: Sequence[Row]) -> None:
         for row in rows:
-            last_end = row[2] - row[2] % self.window.slide + self.window.width
+            last_end = max(end for start, end in self.bounds if start <= row[2] < end)
             if self.watermark is not None and last_end <= self.watermark:
                 self.late += 1
             else:
                 self.rows.append(row)
 
     def close(self, all_of_them: bool = False) -> list[tuple[Any, ...]]:
-        slide, width = self.window.slide, self.window.width
-        ends = {
-            row[2] - row[2] % slide + slide * (step + 1)
-            for row in self.rows
-            for step in range(width // slide)
-            if all_of_them or (self.watermark is not None)
-        }
         found = []
-        for end in sorted(ends):
+        for start, end in self.bounds:
             is_new = self.closed is None or end > self.closed
             if is_new and (all_of_them or (self.watermark is not None and end <= self.watermark)):
-                inside = [row for row in self.rows if end - width <= row[2] < end]
+                inside = [row for row in self.rows if start <= row[2] < end]
                 for key in {row[0] for row in inside}:
                     values = [x for k, x, _ in inside if k == key]
-                    found.append((end - width, end, key, *answer(self.aggregates, values)))
+                    found.append((start, end, key, *answer(self.aggregates, values)))
         if self.watermark is not None:
             self.closed = max(self.closed or self.watermark, self.watermark)
         return found
@@ -87,20 +95,29 @@ STEPS = st.lists(ROWS_OF | st.integers(-45, 65) | st.just("kept"), max_size=12)
 
 
 @pytest.mark.parametrize("aggregates", [PARTS, ROWS], ids=["parts", "rows"])
-@pytest.mark.parametrize("window", [Hop(10, 10), Hop(12, 4)], ids=["tumble", "hop"])
+@pytest.mark.parametrize(
+    ("window", "bounds", "unit"),
+    [
+        (Hop(10, 10), tumbling(10, 10), 1),
+        (Hop(12, 4), tumbling(12, 4), 1),
+        (Months(1, 1), monthly(1, 1), 7 * DAY),
+        (Months(6, 2), monthly(6, 2), 20 * DAY),
+    ],
+    ids=["tumble", "hop", "months", "hop of months"],
+)
 def test_windows_are_those_of_the_model(
-    window: Hop, aggregates: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    window: Steps, bounds: Bounds, unit: int, aggregates: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the batches, the watermarks and the restarts; and with merges after few rows."""
     monkeypatch.setattr(panes, "WAITING_ROWS", 5)
     monkeypatch.setattr(panes, "_FEW_ROWS", 2)
     against_the_model(
-        dataclasses.replace(grouping(aggregates=aggregates), window=window), lambda: Model(window, aggregates)
+        dataclasses.replace(grouping(aggregates=aggregates), window=window), lambda: Model(bounds, aggregates), unit
     )
 
 
-def against_the_model(asked: Grouping, new_model: Callable[[], Model | SessionModel]) -> None:
-    """Rows are kept in files, if there are more than a few."""
+def against_the_model(asked: Grouping, new_model: Callable[[], Model | SessionModel], unit: int = 1) -> None:
+    """Rows are kept in files, if there are more than a few. unit: of times."""
     limits = Limits(memory=100 if asked.aggregates is ROWS else 1 << 20)
 
     @settings(max_examples=40, deadline=None)
@@ -114,14 +131,15 @@ def against_the_model(asked: Grouping, new_model: Callable[[], Model | SessionMo
                 before, windows = windows, opened(asked, SCHEMA, limits)
                 windows.restore(kept, before.watermark)
             elif isinstance(step, int):
-                if model.watermark is None or step > model.watermark:
-                    model.watermark = windows.watermark = step
+                if model.watermark is None or step * unit > model.watermark:
+                    model.watermark = windows.watermark = step * unit
                     found = shown(windows.close())
                     assert [row[1] for row in found] == sorted(row[1] for row in found)
                     assert Counter(found) == Counter(model.close())
             elif step:
-                model.add(step)
-                windows.add(batch(step))
+                rows = [(key, value, time * unit) for key, value, time in step]
+                model.add(rows)
+                windows.add(batch(rows))
                 assert windows.late + late == model.late
         assert Counter(shown(windows.close(all_of_them=True))) == Counter(model.close(all_of_them=True))
 
@@ -383,7 +401,27 @@ def test_times_with_centuries_between_them() -> None:
     ]
 
 
+@pytest.mark.parametrize("kind", [Hop, Months])
 @pytest.mark.parametrize("window", [(0, 0), (10, 3), (-5, -5)])
-def test_windows_that_cannot_be(window: tuple[int, int]) -> None:
+def test_windows_that_cannot_be(window: tuple[int, int], kind: type[Hop | Months]) -> None:
     with pytest.raises(InvalidArgument):
-        Hop(*window)
+        kind(*window)
+
+
+def test_months_of_all_times_that_are_usable() -> None:
+    """The first and the last month, and the watermarks around them."""
+    asked = dataclasses.replace(grouping(keys=(), aggregates={"n": "count(*)"}), window=Months(6, 3))
+    last = (1 << 63) - 1 - asked.window.length
+    times = pa.array([-last - 1, -last, last, last + 1], pa.timestamp("ns"))
+    assert unusable(times, asked.window).to_pylist() == [True, False, False, True]
+    windows = opened(asked, SCHEMA)
+    windows.watermark = bounded(-(1 << 63), asked.window)
+    assert not windows.add(batch([("a", 1, last), ("a", 1, -last)]))
+    windows.watermark = bounded(1 << 63, asked.window)
+    found = [[str(pa.scalar(bound, pa.timestamp("ns")))[:10] for bound in row[:2]] for row in shown(windows.close())]
+    assert found == [
+        ["1677-10-01", "1678-04-01"],
+        ["1678-01-01", "1678-07-01"],
+        ["2261-07-01", "2262-01-01"],
+        ["2261-10-01", "2262-04-01"],
+    ]

@@ -30,7 +30,7 @@ from ..windows.grouping import Grouping
 from ..windows.joining import KEY as KEY_FIELD
 from ..windows.joining import Joined, Joining, Sides
 from ..windows.opened import opened
-from ..windows.spans import Hop, Session
+from ..windows.spans import Hop, Months, Session, Window
 from ..windows.storage import Limits
 from .checks import Judge, Plugins, Problems, check_options
 from .description import Functions, Join, Lookup, OperatorModel, Pipeline, SinkModel, Sql, Union, WholeQuery, Windows
@@ -188,7 +188,7 @@ class _Building:
             self._problems.add((*key, *map(str, at)), in_words(error, columns.schema))
             return
         except InvalidArgument as error:
-            self._problems.add((*key, "width"), str(error))
+            self._problems.add((*key, "width" if operator.months is None else "months"), str(error))
             return
         self._waiting(place, operator, grouping, Given(columns.schema, columns.origin))
         self._ends(place, schema)
@@ -463,14 +463,7 @@ def joining_of(operator: Join) -> Joining:
 
 def grouping_of(operator: Windows) -> Grouping:
     """Raises InvalidArgument for windows that cannot be."""
-    if (operator.width is None) == (operator.gap is None) or (operator.gap is not None and operator.slide is not None):
-        raise InvalidArgument("write width, or width and slide, or for sessions gap alone")
-    window: Hop | Session
-    if operator.width is None:
-        window = Session(round((operator.gap or 0) * 1e9))
-    else:
-        slide = operator.width if operator.slide is None else operator.slide
-        window = Hop(round(operator.width * 1e9), round(slide * 1e9))
+    window = _window_of(operator)
     if operator.by_row and isinstance(window, Session):
         raise InvalidArgument("sessions have no window functions: leave out by_row")
     return Grouping(
@@ -481,6 +474,22 @@ def grouping_of(operator: Windows) -> Grouping:
         aggregates=dict(operator.aggregates),
         by_row=operator.by_row,
         table=operator.table,
+    )
+
+
+def _window_of(operator: Windows) -> Window:
+    """Raises InvalidArgument."""
+    keys = ("width", "slide", "months", "slide_months", "gap")
+    given = {key for key in keys if getattr(operator, key) is not None}
+    if operator.width is not None and given <= {"width", "slide"}:
+        slide = operator.width if operator.slide is None else operator.slide
+        return Hop(round(operator.width * 1e9), round(slide * 1e9))
+    if operator.months is not None and given <= {"months", "slide_months"}:
+        return Months(operator.months, operator.slide_months or operator.months)
+    if operator.gap is not None and given == {"gap"}:
+        return Session(round(operator.gap * 1e9))
+    raise InvalidArgument(
+        "write width, or width and slide, or months, or months and slide_months, or for sessions gap alone"
     )
 
 

@@ -33,6 +33,8 @@ from ..windows.storage import Limits
 
 SourceModel = Annotated[Impulse | Files | StandardInput, pydantic.Field(discriminator="type")]
 SinkModel = Annotated[Parts | File | StandardOutput | Blackhole | Table | Preview, pydantic.Field(discriminator="type")]
+MOST_MONTHS = 372
+"""Of a window: as long as others may be, in whole years."""
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
 Name = Annotated[str, pydantic.Field(pattern=_NAME, max_length=100)]
 
@@ -173,6 +175,8 @@ class Windows(Waiting):
     event time.
     """
 
+    later: ClassVar[frozenset[str]] = frozenset({"months", "slide_months"})
+
     type: Literal["windows"] = "windows"
     time: str
     """The column of event times."""
@@ -180,6 +184,10 @@ class Windows(Waiting):
     """How long a window is."""
     slide: Seconds | None = None
     """The time from the start of one window to the next; default: `width`."""
+    months: Annotated[int, pydantic.Field(ge=1, le=MOST_MONTHS)] | None = None
+    """For windows of the calendar, in UTC, instead of `width`: how many months one has, from January 1970 on."""
+    slide_months: Annotated[int, pydantic.Field(ge=1, le=MOST_MONTHS)] | None = None
+    """How many months after one of them the next one begins; default: `months`."""
     gap: Seconds | None = None
     """For sessions, instead of `width`: the time without a row after which a session is over."""
     column: str = "window"

@@ -7,7 +7,7 @@
     for rows in windows.close(time): ...    the results of the windows that end up to this watermark
     windows.kept(); windows.restore(...)    what is open, for a checkpoint
 
-spans.py      which windows a time belongs to: tumble, hop, session
+spans.py      which windows a time belongs to: tumble and hop, of fixed lengths or months; session
 grouping.py   what is asked: keys and aggregates, as queries of DataFusion
 partials.py   which aggregates can be put together from parts
 panes.py      the open windows of tumble and hop

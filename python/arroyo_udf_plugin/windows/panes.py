@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from .grouping import Grouping, Plan
 from .results import Results
-from .spans import Hop, later, nanoseconds
+from .spans import Steps, later, nanoseconds
 from .storage import Limits, Some, Storage
 
 PANE = pa.field("__pane", pa.int64())
@@ -43,7 +43,7 @@ class Windows:
 
     def __init__(self, grouping: Grouping, given: pa.Schema, limits: Limits = Limits()) -> None:  # noqa: B008 (frozen)
         """given: of the rows. Raises WrongQuery."""
-        assert isinstance(grouping.window, Hop)
+        assert isinstance(grouping.window, Steps)
         self._window = grouping.window
         self._plan = Plan(grouping, given, [PANE])
         self._is_by_row = grouping.by_row
@@ -81,7 +81,7 @@ class Windows:
         """Rows of several panes. first: the earliest of them."""
         late = 0
         if self.watermark is not None and self._is_over(first):
-            open_ = pc.greater(panes, self.watermark - self._window.width)
+            open_ = pc.greater_equal(panes, self._window.first_open(self.watermark))
             late = rows.num_rows - pc.sum(open_).as_py()
             rows, panes = rows.filter(open_), panes.filter(open_)
         if rows.num_rows:
@@ -90,7 +90,7 @@ class Windows:
 
     def _is_over(self, pane: int) -> bool:
         """Whether the watermark has passed all windows of a pane."""
-        return self.watermark is not None and pane + self._window.width <= self.watermark
+        return self.watermark is not None and self._window.last_end(pane) <= self.watermark
 
     def _keep(self, rows: pa.RecordBatch, panes: int | pa.Int64Array) -> None:
         """panes: that of all rows, or one for each."""
@@ -147,10 +147,12 @@ class Windows:
                 self.watermark = later(self.watermark, self._closed)
         if upto is not None:
             self._closed = upto
-        if self._first is not None and self._closed is not None and self._first + self._window.width <= self._closed:
-            for number in [n for n in self._panes if n + self._window.width <= self._closed]:
-                self._panes.pop(number).kept.clear()
-            self._first = min(self._panes, default=None)
+        if self._first is not None and self._closed is not None:
+            open_from = self._window.first_open(self._closed)
+            if self._first < open_from:
+                for number in [pane for pane in self._panes if pane < open_from]:
+                    self._panes.pop(number).kept.clear()
+                self._first = min(self._panes, default=None)
 
     def _closing(self, upto: int | None) -> Iterator[pa.RecordBatch]:
         self._take_parts()
@@ -188,7 +190,7 @@ class Windows:
 
     def _result(self, batch: pa.RecordBatch, ends: pa.Int64Array) -> pa.RecordBatch:
         """Results of windows with these ends."""
-        return self._of_windows.of(batch, pc.subtract(ends, self._window.width), ends)
+        return self._of_windows.of(batch, self._window.starts(ends), ends)
 
     # ---- Checkpoints ----
 
