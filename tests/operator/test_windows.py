@@ -30,7 +30,6 @@ from arroyo_udf_plugin.windows.panes import Windows
 from arroyo_udf_plugin.windows.spans import Hop, Months, Session, Steps, bounded, unusable
 from arroyo_udf_plugin.windows.storage import Limits, Some, Storage
 
-
 DAY = 86_400_000_000_000
 Bounds = Sequence[tuple[int, int]]
 
