@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import datetime
 import itertools
 import math
-import statistics
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from window_rows import MANY, PARTS, ROWS, SCHEMA, WINDOWS_OF_MANY, Row, batch, grouping, many, shown
+from window_models import DAY, Bounds, Model, SessionModel, monthly, tumbling
+from window_rows import MANY, PARTS, ROWS, SCHEMA, WINDOWS_OF_MANY, add, batch, grouping, many, shown
 
 from arroyo_udf_plugin import InvalidArgument
 from arroyo_udf_plugin.connectors.cells import CellType
@@ -29,63 +28,6 @@ from arroyo_udf_plugin.windows.opened import opened
 from arroyo_udf_plugin.windows.panes import Windows
 from arroyo_udf_plugin.windows.spans import Hop, Months, Session, Steps, bounded, unusable
 from arroyo_udf_plugin.windows.storage import Limits, Some, Storage
-
-DAY = 86_400_000_000_000
-Bounds = Sequence[tuple[int, int]]
-
-
-def tumbling(width: int, slide: int) -> Bounds:
-    return [(start, start + width) for start in range(-10 * slide * width, 10 * slide * width, slide)]
-
-
-def monthly(months: int, slide: int) -> Bounds:
-    begins = [datetime.datetime(year, month, 1) for year in range(1960, 1981) for month in range(1, 13)]
-    starts = [(begin - datetime.datetime(1970, 1, 1)).days * DAY for begin in begins]
-    return list(zip(starts[::slide], starts[months::slide], strict=False))  # 120 months before 1970
-
-
-@dataclasses.dataclass
-class Model:
-    """What windows are, row by row. bounds: of all windows that there may be, in their order."""
-
-    bounds: Bounds
-    aggregates: Any
-    rows: list[Row] = dataclasses.field(default_factory=list)
-    watermark: int | None = None
-    closed: int | None = None
-    late: int = 0
-
-    def add(self, rows: Sequence[Row]) -> None:
-        for row in rows:
-            last_end = max(end for start, end in self.bounds if start <= row[2] < end)
-            if self.watermark is not None and last_end <= self.watermark:
-                self.late += 1
-            else:
-                self.rows.append(row)
-
-    def close(self, all_of_them: bool = False) -> list[tuple[Any, ...]]:
-        found = []
-        for start, end in self.bounds:
-            is_new = self.closed is None or end > self.closed
-            if is_new and (all_of_them or (self.watermark is not None and end <= self.watermark)):
-                inside = [row for row in self.rows if start <= row[2] < end]
-                for key in {row[0] for row in inside}:
-                    values = [x for k, x, _ in inside if k == key]
-                    found.append((start, end, key, *answer(self.aggregates, values)))
-        if self.watermark is not None:
-            self.closed = max(self.closed or self.watermark, self.watermark)
-        return found
-
-
-def answer(aggregates: Any, given: Sequence[int | None]) -> tuple[Any, ...]:
-    """The aggregates of some values."""
-    values = [x for x in given if x is not None]
-    if aggregates is ROWS:
-        return len(given), statistics.median(values) if values else None
-    high = [x for x in values if x > 2]
-    sums = (sum(values), sum(values) / len(values)) if values else (None, None)
-    return (len(given), *sums, min(high, default=None))
-
 
 ROWS_OF = st.lists(
     st.tuples(st.sampled_from(["a", "b", None]), st.none() | st.integers(-5, 5), st.integers(-40, 60)), max_size=8
@@ -126,7 +68,6 @@ def against_the_model(asked: Grouping, new_model: Callable[[], Model | SessionMo
         for step in steps:
             if step == "kept":
                 kept = list(windows.kept())
-                late += windows.late
                 before, windows = windows, opened(asked, SCHEMA, limits)
                 windows.restore(kept, before.watermark)
             elif isinstance(step, int):
@@ -138,45 +79,11 @@ def against_the_model(asked: Grouping, new_model: Callable[[], Model | SessionMo
             elif step:
                 rows = [(key, value, time * unit) for key, value, time in step]
                 model.add(rows)
-                windows.add(batch(rows))
-                assert windows.late + late == model.late
+                late += add(windows, batch(rows))
+                assert late == len(model.late)
         assert Counter(shown(windows.close(all_of_them=True))) == Counter(model.close(all_of_them=True))
 
     check()
-
-
-@dataclasses.dataclass
-class SessionModel:
-    """What sessions are, row by row."""
-
-    gap: int
-    aggregates: Any
-    rows: list[Row] = dataclasses.field(default_factory=list)
-    watermark: int | None = None
-    late: int = 0
-
-    def add(self, rows: Sequence[Row]) -> None:
-        for row in rows:
-            is_late = self.watermark is not None and row[2] + self.gap <= self.watermark
-            self.late += is_late
-            self.rows += [] if is_late else [row]
-
-    def close(self, all_of_them: bool = False) -> list[tuple[Any, ...]]:
-        sessions: list[list[Row]] = []
-        for row in sorted(self.rows, key=lambda row: (str(row[0]), row[2])):
-            last = sessions[-1][-1] if sessions else None
-            if last is not None and last[0] == row[0] and row[2] - last[2] < self.gap:
-                sessions[-1].append(row)
-            else:
-                sessions.append([row])
-        ends = [session[-1][2] + self.gap for session in sessions]
-        over = [all_of_them or (self.watermark is not None and end <= self.watermark) for end in ends]
-        self.rows = [row for session, is_over in zip(sessions, over, strict=True) if not is_over for row in session]
-        return [
-            (session[0][2], end, session[0][0], *answer(self.aggregates, [x for _, x, _ in session]))
-            for session, end, is_over in zip(sessions, ends, over, strict=True)
-            if is_over
-        ]
 
 
 @pytest.mark.parametrize("aggregates", [PARTS, ROWS], ids=["parts", "rows"])
@@ -224,9 +131,8 @@ def test_a_row_is_late_when_its_last_window_is_closed() -> None:
     windows = Windows(grouping(12, 4), SCHEMA)
     windows.watermark = 12
     assert not list(windows.close())
-    assert windows.add(batch([("a", 1, 0)])) == 1
-    assert windows.add(batch([("a", 1, 4), ("a", 1, 3), ("a", 1, 30)])) == 1
-    assert windows.late == 2
+    assert add(windows, batch([("a", 1, 0)])) == 1
+    assert add(windows, batch([("a", 1, 4), ("a", 1, 3), ("a", 1, 30)])) == 1
     assert [row[:2] for row in shown(windows.close(all_of_them=True))] == [
         (4, 16),
         *[(n, n + 12) for n in (20, 24, 28)],
@@ -415,7 +321,7 @@ def test_months_of_all_times_that_are_usable() -> None:
     assert unusable(times, asked.window).to_pylist() == [True, False, False, True]
     windows = opened(asked, SCHEMA)
     windows.watermark = bounded(-(1 << 63), asked.window)
-    assert not windows.add(batch([("a", 1, last), ("a", 1, -last)]))
+    windows.add(batch([("a", 1, last), ("a", 1, -last)]))
     windows.watermark = bounded(1 << 63, asked.window)
     found = [[str(pa.scalar(bound, pa.timestamp("ns")))[:10] for bound in row[:2]] for row in shown(windows.close())]
     assert found == [

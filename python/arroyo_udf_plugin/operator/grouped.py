@@ -22,7 +22,7 @@ from ..abi import ERROR, VALUE
 from ..connectors.unnamed import Data
 from ..errors import ArroyoUdfError, InvalidArgument
 from ..host.answers import STEP_ROWS, count
-from ..host.policy import Policy
+from ..host.policy import Action, Policy
 from ..sql.query import told
 from ..windows.collecting import Collecting
 from ..windows.grouping import Grouping
@@ -40,6 +40,8 @@ from .stages import Dead, Item, RunningStage, in_order
 from .state import Identity, Kept, hash_of, plain
 from .watermarks import Lowest, Watermark
 
+LATE = "late"
+"""The outcome of late rows as dead letters."""
 WINDOW_OF = "window of "
 """Begins the names of the origins of windows' results."""
 
@@ -47,7 +49,8 @@ WINDOW_OF = "window of "
 @dataclass(frozen=True)
 class GroupPlan:
     """A grouping in its place. name: for people. given: the rows that it is given. policy: for rows without windows.
-    key: of the operator, if its results need idempotency keys."""
+    key: of the operator, if its results need idempotency keys. lateness: for how many nanoseconds windows stay open
+    behind the watermark. on_late: what happens to late rows."""
 
     name: str
     grouping: Grouping | Joining | Collecting
@@ -55,6 +58,8 @@ class GroupPlan:
     policy: Policy = Policy()  # noqa: RUF009 (frozen)
     limits: Limits = Limits()  # noqa: RUF009 (frozen)
     key: bytes | None = None
+    lateness: int = 0
+    on_late: Action = "drop"
 
     @property
     def where(self) -> str:
@@ -142,7 +147,7 @@ class GroupStage(RunningStage):
         self._window = plan.grouping.window
         self._windows = opened(plan.grouping, plan.given.schema, plan.limits)
         self._origin, self._key = plan.given.origin, plan.key
-        self._grouping = plan.grouping
+        self._plan, self._grouping = plan, plan.grouping
         self._out: list[Item] = []
         self._is_at_end = self._is_over = False
         self._answered = 0  # rows of results
@@ -166,18 +171,45 @@ class GroupStage(RunningStage):
 
     def push(self, item: Block | Watermark) -> None:
         if isinstance(item, Watermark):
-            if item.time is not None and (self._latest is None or item.time > self._latest):
-                self._latest = item.time
+            time = None if item.time is None else item.time - self._plan.lateness
+            if time is not None and (self._latest is None or time > self._latest):
+                self._latest = time
                 if self._window is not None:
-                    self._windows.watermark = bounded(item.time, self._window)
+                    self._windows.watermark = bounded(time, self._window)
                     self._close()
-            self._out.append(item)
+            self._out.append(Watermark(time))
             return
-        with self._told():
-            late = self._windows.add(item.rows)
         self.counts.rows += len(item)
-        self.counts.values += len(item) - late
-        self.counts.late += late
+        with self._told():
+            late = self._windows.late(item.rows)
+        if late is not None:
+            self._leave_out(item.filter(late))
+            item = item.filter(pc.invert(late))
+        self.counts.values += len(item)
+        if len(item):
+            with self._told():
+                self._windows.add(item.rows)
+
+    def _leave_out(self, late: Block) -> None:
+        """Late rows, after the policy."""
+        self.counts.late += len(late)
+        if self._plan.on_late != "dead_letter":
+            return
+        times = late.rows.column(self._plan.grouping.time)
+        outcomes = pa.repeat(pa.scalar(ERROR, pa.uint8()), len(late))
+        results = pa.RecordBatch.from_arrays([outcomes, self._why(times)], names=["outcome", "error"])
+        letters = Policy("dead_letter").apply(results, self._plan, origin=late.origin).dead
+        place = letters.schema.get_field_index("failed_outcome")
+        letters = letters.set_column(place, letters.schema.field(place), pa.repeat(LATE, len(late)))
+        self.counts.dead_letters += len(late)
+        self._out.append(Dead(late, letters))
+
+    def _why(self, times: pa.Array) -> pa.StringArray:
+        watermark = pa.array([self._windows.watermark], pa.timestamp("ns"))
+        told, upto = (pc.replace_substring_regex(one.cast(pa.string()), r"\.0+$", "") for one in (times, watermark))
+        return pc.binary_join_element_wise(
+            "late: its event time is ", told, ", and windows were over up to ", upto[0], ""
+        )
 
     def finish(self) -> None:
         """Nothing more comes: all windows are over."""

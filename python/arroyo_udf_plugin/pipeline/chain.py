@@ -273,8 +273,16 @@ class _Building:
         self._ends(place, schema)
 
     def _waiting(self, place: int, operator: Windows | Join, grouping: Grouping | Joining, given: Given) -> None:
-        limits, policy = Limits(operator.memory_limit, operator.disk_limit), Policy(operator.on_error)
-        self._stages[place] = GroupPlan(self._names[place], grouping, given, policy, limits, self._keys.get(place))
+        self._stages[place] = GroupPlan(
+            self._names[place],
+            grouping,
+            given,
+            Policy(operator.on_error),
+            Limits(operator.memory_limit, operator.disk_limit),
+            self._keys.get(place),
+            round(operator.allowed_lateness * 1e9),
+            operator.on_late,
+        )
 
     def functions(self, place: int, operator: Functions) -> None:
         before = self._routes.before[place]

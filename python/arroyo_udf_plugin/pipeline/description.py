@@ -160,8 +160,14 @@ class Lookup(Operator):
 class Waiting(Operator):
     """An operator whose rows wait until the watermark has passed their window."""
 
+    later: ClassVar[frozenset[str]] = frozenset({"allowed_lateness"})
+
     on_error: Literal["fail", "drop", "dead_letter"] = "fail"
     """What happens to a row whose event time is null, or before 1678 or after 2261."""
+    on_late: Literal["drop", "dead_letter"] = "drop"
+    """What happens to a late row: the watermark has passed all its windows. Late rows are counted, too."""
+    allowed_lateness: Seconds = 0.0
+    """For how long a window stays open after the watermark has passed its end. Its results leave after that time."""
     memory_limit: Bytes = Limits.memory
     """How much memory open windows may use, such as "1GiB"; the rest is in files without a name, in TMPDIR."""
     disk_limit: Bytes = Limits.disk
@@ -175,7 +181,7 @@ class Windows(Waiting):
     event time.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"months", "slide_months"})
+    later: ClassVar[frozenset[str]] = frozenset({"allowed_lateness", "months", "slide_months"})
 
     type: Literal["windows"] = "windows"
     time: str

@@ -148,6 +148,8 @@ class _Compiler:
                 self._output(flow, output)
             except Wrong as error:
                 self.wrong.append(error)
+        if not self.wrong:
+            self.wrong += self._settings.check_windows(flow.operators)
         if not self._outputs and not self.wrong:
             self.wrong.append(
                 Wrong("nothing comes out: write SELECT ..., or INSERT INTO a table SELECT ...", len(self._text.text))

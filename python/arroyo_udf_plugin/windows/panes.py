@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from .grouping import Grouping, Plan
 from .results import Results
-from .spans import Steps, later, nanoseconds
+from .spans import Steps, before, later, nanoseconds
 from .storage import Limits, Some, Storage
 
 PANE = pa.field("__pane", pa.int64())
@@ -38,7 +38,7 @@ class _Pane:
 class Windows:
     """schema: of the results. kept_schema: of what `kept` gives. meanings: see `Plan`.
 
-    watermark: the latest; None: there was none yet. late: rows so far that were late.
+    watermark: the latest; None: there was none yet.
     """
 
     def __init__(self, grouping: Grouping, given: pa.Schema, limits: Limits = Limits()) -> None:  # noqa: B008 (frozen)
@@ -53,7 +53,6 @@ class Windows:
         self.schema = self._of_windows.schema
         self.kept_schema, self.meanings = _with_pane(self._plan.kept), self._plan.meanings
         self.watermark: int | None = None
-        self.late = 0
         self._closed: int | None = None  # windows are, whose ends are not behind it
         self._first: int | None = None  # the earliest pane
         self._panes: dict[int, _Pane] = {}
@@ -63,34 +62,17 @@ class Windows:
 
     # ---- Rows ----
 
-    def add(self, rows: pa.RecordBatch) -> int:
-        """Returns how many of them are late."""
+    def late(self, rows: pa.RecordBatch) -> pa.BooleanArray | None:
+        """Which of these rows are late: the watermark has passed all their windows. None: none of them."""
+        first = None if self.watermark is None else self._window.first_open(self.watermark)
+        return before(rows.column(self._time), first)
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        """rows: at least one, none of them late."""
         times = nanoseconds(rows.column(self._time))
         bounds = pc.min_max(times)
         first, last = self._window.pane(bounds["min"].as_py()), self._window.pane(bounds["max"].as_py())
-        if first == last:
-            late = rows.num_rows if self._is_over(first) else 0
-            if not late:
-                self._keep(rows, first)
-        else:
-            late = self._add_some(rows, self._window.panes(times, first), first)
-        self.late += late
-        return late
-
-    def _add_some(self, rows: pa.RecordBatch, panes: pa.Int64Array, first: int) -> int:
-        """Rows of several panes. first: the earliest of them."""
-        late = 0
-        if self.watermark is not None and self._is_over(first):
-            open_ = pc.greater_equal(panes, self._window.first_open(self.watermark))
-            late = rows.num_rows - pc.sum(open_).as_py()
-            rows, panes = rows.filter(open_), panes.filter(open_)
-        if rows.num_rows:
-            self._keep(rows, panes)
-        return int(late)
-
-    def _is_over(self, pane: int) -> bool:
-        """Whether the watermark has passed all windows of a pane."""
-        return self.watermark is not None and self._window.last_end(pane) <= self.watermark
+        self._keep(rows, first if first == last else self._window.panes(times, first))
 
     def _keep(self, rows: pa.RecordBatch, panes: int | pa.Int64Array) -> None:
         """panes: that of all rows, or one for each."""

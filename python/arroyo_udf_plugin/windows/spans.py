@@ -190,6 +190,14 @@ def bounded(watermark: int, window: Window) -> int:
     return max(window.length - _LAST, min(watermark, _LAST))
 
 
+def before(times: pa.Array, first: int | None) -> pa.BooleanArray | None:
+    """Which usable times are before this one; None: none of them, as with None."""
+    numbers = nanoseconds(times)
+    if first is None or pc.min(numbers).as_py() >= first:
+        return None
+    return pc.less(numbers, first)
+
+
 def later(one: int | None, other: int | None) -> int | None:
     """The later one of two watermarks. None: there was none yet."""
     return max((time for time in (one, other) if time is not None), default=None)
