@@ -148,12 +148,12 @@ class _Compiler:
                 self._output(flow, output)
             except Wrong as error:
                 self.wrong.append(error)
-        if not self.wrong:
-            self.wrong += self._settings.check_windows(flow.operators)
         if not self._outputs and not self.wrong:
             self.wrong.append(
                 Wrong("nothing comes out: write SELECT ..., or INSERT INTO a table SELECT ...", len(self._text.text))
             )
+        if not self.wrong:
+            self.wrong += self._settings.check_windows(flow.operators)
         if any(one.text is not None for one in self.wrong):
             raise self._text.refused(self.wrong)
         first, *others = self._sources.values()  # each output has a table
