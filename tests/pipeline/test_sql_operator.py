@@ -150,6 +150,11 @@ def windows(**keys: Any) -> dict[str, Any]:
             {"column": "day"},
             "operators[0].width: write width, or width and slide, or months, or months and slide_months, or for",
         ),
+        (
+            windows(width="1h", on_late="dead_letter"),
+            {"column": "day"},
+            "operators[0].on_late: the policy dead_letter needs a place",
+        ),
         (windows(width="1h", months=1), {"column": "day"}, "operators[0].months: write width, or width and slide, or"),
         (windows(months=3, slide_months=2), {"column": "day"}, "operators[0].months: the width of a window must be a"),
         (
