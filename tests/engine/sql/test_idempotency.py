@@ -61,8 +61,8 @@ QUERIES = {
     "windows": DAYS + "SELECT key(CAST(small AS TEXT) || CAST(window.start AS TEXT)) AS key FROM days",
     "hop": "CREATE VIEW hops AS SELECT hop(interval '1 day', interval '2 days') AS w, median(alt) AS m FROM timed "
     "GROUP BY w;\nSELECT key(CAST(w.start AS TEXT)) AS key FROM hops",
-    "months": "CREATE VIEW m AS SELECT small, hop(interval '1 month', interval '3 months') AS w, count(*) AS n FROM timed "
-    "GROUP BY small, w;\nSELECT key(CAST(small AS TEXT) || CAST(w.start AS TEXT)) AS key FROM m",
+    "months": "CREATE VIEW m AS SELECT small, hop(interval '1 month', interval '3 months') AS w, count(*) AS n "
+    "FROM timed GROUP BY small, w;\nSELECT key(CAST(small AS TEXT) || CAST(w.start AS TEXT)) AS key FROM m",
     "sessions": "CREATE VIEW s AS SELECT small, session(interval '22 hours') AS w, count(*) AS n FROM timed "
     "WHERE id % 5 < 3 GROUP BY small, w;\nSELECT key(CAST(small AS TEXT) || CAST(w.start AS TEXT)) AS key FROM s",
     "places": DAYS + "SELECT key(CAST(small AS TEXT) || CAST(window.start AS TEXT) || CAST(place AS TEXT)) AS key FROM "
