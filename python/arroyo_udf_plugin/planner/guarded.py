@@ -3,8 +3,10 @@
     WHERE minutes > 0 AND speed(miles, minutes) > 50
     WHERE minutes > 0 AND "speed if"((minutes > 0) IS NOT FALSE, miles, minutes) > 50
 
-DataFusion computes what stands in AND, OR, CASE and COALESCE for more rows than reach it. A call with a condition is
-made for the rows for which that is true, and is null elsewhere.
+DataFusion computes what stands in AND, OR, CASE and COALESCE for more rows than reach it, and conditions of WHERE
+before joins. A call with a condition is made for the rows for which that is true, and is null elsewhere. In WHERE that
+is all that comes before the call: conditions of inner joins, those that neither call nor can fail, and those before it.
+HAVING and QUALIFY count rows, so that DataFusion computes them where they stand.
 
 Assumes: the text is right, as in `parsing`.
 """
@@ -17,7 +19,7 @@ from ..sql.tokens import Token, quoted
 from ..sql.whole import guarded_name
 from .clauses import clauses_in
 from .diagnostics import check_meaning
-from .expressions import COALESCE, Call, Case, Expression, Logic, Query
+from .expressions import COALESCE, Call, Case, Expression, Logic, Query, conjuncts
 from .functions import Udf
 from .parsing import parsed
 from .selects import Item, Star, items_of
@@ -26,6 +28,9 @@ from .text import Text, Tokens, Wrong, closing, leveled
 _LONGEST = 1 << 16  # characters of a condition; that of a call in a row of calls is twice as long as the one before
 _RANDOM = {"random", "rand", "uuid"}
 _NO_EXPRESSIONS = {"from", "join", "with", "using", "window", "fetch"}
+_CONDITIONS = {"where", "on", "having", "qualify"}
+_COUNTED = {"having": "count(*)", "qualify": "count(*) OVER ()"}
+_JOINS = {"inner", "left", "right", "full", "outer", "cross", "natural", "semi", "anti"}
 
 
 class Guarded:
@@ -37,6 +42,7 @@ class Guarded:
     ) -> None:
         self._text, self._udfs, self._grouping, self._tables = text, udfs, grouping, tables
         self._grouped: set[str] = set()  # what GROUP BY, or ORDER BY, of the SELECT around has
+        self._joined: dict[Expression, str] = {}  # conditions of its joins, which hold for all its rows
 
     def query(self, part: Tokens) -> str:
         """A query, from its first token to its last. Raises Wrong."""
@@ -46,25 +52,55 @@ class Guarded:
             self._grouped,
             {parsed(one).normal({}) for word, clause in clauses if word == "by" for one, _ in _parts(word, clause)},
         )
+        joined, self._joined = self._joined, {}
         every = _group_by_all(part)
+        kind = ""
         for word, clause in clauses:
             if every is not None and clause and clause[0].start > every.start:
                 written += [self._text.text[done : every.start], self._keys(part, every)]
                 done, every = every.end, None
+            if word == "select" or (word == "join" and kind in ("right", "full")):
+                self._joined = {}
+            elif word == "join":  # a name without a table may be one of the next table, too
+                self._joined = {one: text for one, text in self._joined.items() if _is_qualified(one)}
             for inner, is_expression in _parts(word, clause):
-                if is_expression:
-                    expression = parsed(inner)
-                    check_meaning(self._text, [expression])
-                    text = self._written(expression, ())
-                else:
-                    text = self._bracketed(inner)
+                text = self._clause(word, parsed(inner), kind) if is_expression else self._bracketed(inner)
                 written += [self._text.text[done : inner[0].start], text]
                 done = inner[-1].end
-        self._grouped = outer
+            kind = _kind(clause) if word in ("from", "join", "on", "using") else kind
+        self._grouped, self._joined = outer, joined
         if every is not None:
             written += [self._text.text[done : every.start], self._keys(part, every)]
             done = every.end
         return "".join([*written, self._text.text[done : part[-1].end]])
+
+    def _clause(self, word: str, expression: Expression, kind: str) -> str:
+        """word: of its clause. kind: of the join, if it is ON's."""
+        check_meaning(self._text, [expression])
+        if word not in _CONDITIONS:
+            return self._written(expression, ())
+        parts, texts = conjuncts(expression), dict[Expression, str]()
+        plain = [one for one in parts if self._is_plain(one)]
+        for place, one in enumerate(parts):
+            guards = [*self._joined.values()] if word in ("where", "on") else []
+            if self._are_called([one]):
+                before = [other for other in parts if other in plain or (other in texts and other is not one)]
+                own = [
+                    self._decided(other, texts.get(other, self._text.cut(other.part)), "IS TRUE") for other in before
+                ]
+                guards = [*guards, *own]
+            texts[one] = self._written(one, guards)
+        if word == "on" and kind in ("inner", ""):
+            self._joined |= {one: self._decided(one, texts[one], "IS TRUE") for one in plain}
+        text = expression.text(self._text, texts)
+        is_moved = word in _COUNTED and self._udfs
+        return f"CASE WHEN {_COUNTED[word]} >= 0 THEN ({text}\n) END" if is_moved else text
+
+    def _is_plain(self, condition: Expression) -> bool:
+        """Whether it decides before calls, wherever it stands."""
+        is_query = any(isinstance(node, Query) for node in condition.nodes())
+        is_called = self._are_called([condition])
+        return not (is_query or is_called or condition.may_fail or condition.is_volatile(self._udfs))
 
     def _keys(self, part: Tokens, every: Token) -> str:
         """What GROUP BY ALL means: the items that are no aggregates. every: the word."""
@@ -133,6 +169,11 @@ class Guarded:
         if not guards and arguments:
             return f"{quoted(node.name)}({', '.join(arguments)})"
         condition = " AND ".join(dict.fromkeys(guards)) or "TRUE"
+        if guards:
+            arguments = [
+                f"CASE WHEN {condition} THEN {text}\nEND" if one.may_fail else text
+                for one, text in zip(node.arguments, arguments, strict=True)
+            ]
         if len(condition) > _LONGEST:
             raise Wrong(f"too much decides about this call of {node.name}: compute it in a view", node.start)
         return f"{quoted(guarded_name(node.name))}({', '.join([condition, *arguments])})"
@@ -201,9 +242,26 @@ def queries_behind_from(part: Tokens) -> Iterator[Tokens]:
                     yield query
 
 
+def _is_qualified(condition: Expression) -> bool:
+    return all(len(column.path) > 1 for column in condition.columns)
+
+
+def _kind(clause: Tokens) -> str:
+    """Of the join behind a clause, whose words are its last ones."""
+    return clause[_end(clause)].word if _end(clause) < len(clause) else ""
+
+
+def _end(clause: Tokens) -> int:
+    end = len(clause)
+    while end and clause[end - 1].word in _JOINS:
+        end -= 1
+    return end
+
+
 def _parts(word: str, clause: Tokens) -> Iterator[tuple[Tokens, bool]]:
     """The expressions of a clause, or its relations; with whether they are expressions."""
     is_expression = word not in _NO_EXPRESSIONS and word != ""
+    clause = clause[: _end(clause)] if word == "on" else clause
     start = 0
     for place, token, depth in leveled(clause):
         if not depth and token.text == ",":

@@ -42,6 +42,7 @@ async def share_later(n: int, of: int) -> float:
 """
 ROWS = "n,of\n6,2\n1,0\n8,4\n5,\n"
 TABLE = "CREATE TABLE t (n BIGINT, of BIGINT) WITH (connector = 'filesystem', path = 't.csv', type = 'source');"
+NAMES = "CREATE TABLE u (k BIGINT, name TEXT) WITH (connector = 'filesystem', path = 'u.csv', type = 'source');"
 OUT = "CREATE TABLE out WITH (connector = 'filesystem', path = 'out', format = 'parquet', type = 'sink');"
 
 
@@ -53,6 +54,7 @@ def calls(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CALLS", "calls")
     Path("t.csv").write_text(ROWS)
+    Path("u.csv").write_text("k,name\n6,six\n8,eight\n8,VIII\n5,five\n")
     Path("f.so").symlink_to(build_plugin(FUNCTIONS, name="shares"))
     return lambda: sorted(Path("calls").read_text().splitlines()) if Path("calls").exists() else []
 
@@ -92,6 +94,45 @@ def answer(query: str, *statements: str) -> list[dict[str, Any]]:
 def test_calls_are_for_the_rows_that_reach_them(calls: Callable[[], list[str]], query: str, made: list[str]) -> None:
     assert len(answer(query)) == 1
     assert calls() == made
+
+
+@pytest.mark.parametrize(
+    ("query", "made"),
+    [
+        ("SELECT name FROM t, u WHERE share(n, of) > 1 AND n = k", ["6/2", "8/4", "8/4"]),
+        ("SELECT name FROM t JOIN u ON n = k WHERE share(n, of) > 1", ["6/2", "8/4", "8/4"]),
+        ("SELECT name FROM t INNER JOIN u ON share(n, of) > 1 AND n = k", ["6/2", "8/4", "8/4"]),
+        (
+            "SELECT a.of FROM t a JOIN u ON n = k JOIN t b ON a.n = b.n AND share(b.n, b.of) > 1",
+            ["6/2", "8/4"],
+        ),
+        (
+            "SELECT name FROM t JOIN u ON n = k LEFT JOIN t b ON b.n = 1 WHERE share(t.n, t.of) > 2",
+            ["6/2", "8/4", "8/4"],
+        ),
+        ("SELECT n FROM t LEFT JOIN u ON n = k AND name <> 'VIII' AND share(n, of) > 2", ["6/2", "8/4"]),
+        ("SELECT n FROM t WHERE n > 7 GROUP BY n HAVING share(n, 1) > 7", ["8/1"]),
+        ("SELECT n FROM t WHERE of > 0 GROUP BY n, share(n, of) HAVING share(n, of) > 2", ["6/2", "8/4"]),
+        ("SELECT count(*) AS n, share(n, of) AS s FROM t WHERE of > 2 GROUP BY 2 HAVING s > 1", ["8/4"]),
+        (
+            "SELECT n FROM t WHERE of > 0 QUALIFY row_number() OVER (PARTITION BY of) = 1 AND share(1, of) > 0",
+            ["1/2", "1/4"],
+        ),
+        ("SELECT n FROM t WHERE of > 0 AND n IN (SELECT k FROM u WHERE name = 'six') AND share(n, of) > 2", ["6/2"]),
+        ("SELECT k FROM u WHERE EXISTS (SELECT 1 FROM t WHERE share(n, of) > 2 AND n = k)", ["6/2", "8/4", "8/4"]),
+        ("SELECT DISTINCT n FROM t WHERE of = 0 OR share(10 / of, of) > 2", ["2/4", "5/2"]),
+        ("SELECT DISTINCT n FROM t WHERE share(10 / of, of) > 2 AND of <> 0", ["2/4", "5/2"]),
+    ],
+)
+def test_calls_are_for_the_rows_that_conditions_and_joins_leave(
+    calls: Callable[[], list[str]], query: str, made: list[str]
+) -> None:
+    assert answer(f"{query} ORDER BY 1", NAMES)
+    assert set(calls()) == set(made)
+
+
+def test_a_group_without_rows_is_left_to_having(calls: Callable[[], list[str]]) -> None:
+    assert answer("SELECT sum(n) AS s FROM t WHERE n > 99 HAVING coalesce(share(max(n), 1), 1) = 1") == [{"s": None}]
 
 
 def test_a_row_that_fails_ends_the_query(calls: Callable[[], list[str]]) -> None:
