@@ -81,7 +81,7 @@ class Guarded:
             return self._written(expression, ())
         parts, texts = conjuncts(expression), dict[Expression, str]()
         plain = [one for one in parts if self._is_plain(one)]
-        for place, one in enumerate(parts):
+        for one in parts:
             guards = [*self._joined.values()] if word in ("where", "on") else []
             if self._are_called([one]):
                 before = [other for other in parts if other in plain or (other in texts and other is not one)]

@@ -501,7 +501,8 @@ def test_random_guards_over_all_rows(select: Select) -> None:
     try:
         found, calls = run(f"{select.text} LIMIT 99")
     except InvalidArgument as error:
-        assert "Divide by zero" in str(error)
+        if "Divide by zero" not in str(error):
+            raise
         reject()
     assert found == wanted
     assert set(calls) <= {call for row in rows for call in row.calls}

@@ -45,13 +45,14 @@ def without_function(query: str) -> str:
     """A query with SQL in the places of its function's calls."""
     found = re.match(r"-- (\w+)\((.*)\) = (.*)\n", query)
     assert found is not None
-    name, parameters, meaning = found[1], found[2].split(", "), found[3]
+    name, parameters = found[1], found[2].split(", ")
     text = query[found.end() :]
     while (call := re.search(rf"\b{name}\(", text)) is not None:
         end, arguments = _arguments(text, call.end())
-        given = dict(zip(parameters, arguments, strict=True))
-        written = re.sub(rf"\b({'|'.join(parameters)})\b", lambda one: given[one[0]], meaning)
-        text = f"{text[: call.start()]}({written}){text[end:]}"
+        meaning = found[3]
+        for parameter, argument in zip(parameters, arguments, strict=True):
+            meaning = re.sub(rf"\b{parameter}\b", argument, meaning)
+        text = f"{text[: call.start()]}({meaning}){text[end:]}"
     return text
 
 
