@@ -96,7 +96,8 @@ def built(
     tables = {**tables, **{names[at]: node for at, node in inner.items()}}
     given = {table: _only(flow, node, needed, f"{name}_{table}", query.at) for table, node in tables.items()}
     try:
-        node = flow.whole(given, Guarded(text, called, _grouping(), names).query(part), called, name, query.at)
+        guarded = Guarded(text, called, _grouping(), names, {table: one.names for table, one in given.items()})
+        node = flow.whole(given, guarded.query(part), called, name, query.at)
     except WrongQuery as error:
         if any(token.word in WINDOWS and after.text == "(" for token, after in itertools.pairwise(part)):
             raise Wrong(query.why.text, query.why.at) from None  # windows are for streams

@@ -120,6 +120,10 @@ def test_calls_are_for_the_rows_that_reach_them(calls: Callable[[], list[str]], 
         ),
         ("SELECT n FROM t WHERE of > 0 AND n IN (SELECT k FROM u WHERE name = 'six') AND share(n, of) > 2", ["6/2"]),
         ("SELECT k FROM u WHERE EXISTS (SELECT 1 FROM t WHERE share(n, of) > 2 AND n = k)", ["6/2", "8/4", "8/4"]),
+        (
+            "SELECT k FROM u WHERE k > (SELECT max(of) FROM t WHERE n = k AND of > 0 AND share(n, of) > 0)",
+            ["6/2", "8/4"],
+        ),
         ("SELECT DISTINCT n FROM t WHERE of = 0 OR share(10 / of, of) > 2", ["2/4", "5/2"]),
         ("SELECT DISTINCT n FROM t WHERE share(10 / of, of) > 2 AND of <> 0", ["2/4", "5/2"]),
     ],
@@ -154,6 +158,13 @@ def test_a_policy_is_for_a_view(calls: Callable[[], list[str]]) -> None:
     assert answer("SELECT sum(s) AS s FROM shares", policy, view) == [{"s": 5.0}]
 
 
+def test_overflow_is_as_the_guide_says(calls: Callable[[], list[str]]) -> None:
+    Path("t.csv").write_text(f"n,of\n{2**63 - 1},1\n")
+    twice = "(SELECT n FROM t UNION ALL SELECT n FROM t) x"
+    told = f"SELECT n + 1 AS s, CAST(n AS DECIMAL(38, 0)) + 1 AS d, sum(n) AS t FROM {twice} GROUP BY n"
+    assert answer(told) == [{"s": -(2**63), "d": 2**63, "t": -2}]
+
+
 def test_sources_without_an_end_have_no_answer(calls: Callable[[], list[str]]) -> None:
     endless = "CREATE TABLE e (n BIGINT) WITH (connector = 'filesystem', path = 't.csv', 'source.watch' = '1 hour');"
     for query in ("SELECT DISTINCT n FROM e", "SELECT n FROM t WHERE n IN (SELECT n FROM e)"):
@@ -168,6 +179,10 @@ def test_errors_have_places_and_name_what_to_write(calls: Callable[[], list[str]
         ("SELECT n, n FROM t ORDER BY 1", "two columns t.n: write AS"),
         ("SELECT DISTINCT n FROM u", "there is no table u"),
         ("SELECT share('a', of) AS s FROM t ORDER BY 1", "write CAST"),
+        ("SELECT share(*) AS s FROM t ORDER BY 1", r"1 arguments are given, and the function is share\(n: int64"),
+        ("SELECT share(n, of) OVER () AS s FROM t", "leave OVER and FILTER out"),
+        ("SELECT n FROM t ASOF JOIN t b MATCH_CONDITION (t.n >= b.n) ON t.n = b.n", "ASOF JOIN is not supported"),
+        ("SELECT n FROM t WHERE EXISTS (SELECT max(b.n) FROM t b WHERE b.n = t.of AND share(b.n, 1) > 0)", "a JOIN"),
     ):
         with pytest.raises(Refused, match=told):
             script(query)
