@@ -13,8 +13,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sql_world import Killed
 
-from arroyo_udf_plugin import load
+from arroyo_udf_plugin import failpoints, load
 from arroyo_udf_plugin.engine.embedded import run_pipeline
 from arroyo_udf_plugin.errors import RowError
 from arroyo_udf_plugin.pipeline.description import Checkpoints
@@ -225,6 +226,40 @@ def test_it_answers_once(calls: Callable[[], list[str]]) -> None:
     for _ in range(2):
         run_pipeline(pipeline)
         assert pq.read_table("out").to_pylist() == [{"c": 4}]
+
+
+@pytest.mark.parametrize(
+    ("query", "at_the_end"),
+    [
+        ("SELECT sum(share(n, of)) AS s FROM t WHERE of > 0", True),
+        ("SELECT n FROM (SELECT n FROM t ORDER BY n LIMIT 3) x UNION ALL SELECT max(n) FROM t", True),
+        ("SELECT n FROM t", False),
+        ("SELECT n FROM t UNION ALL SELECT max(n) FROM t", False),
+        ("SELECT max(s) AS m FROM shares", False),
+    ],
+)
+def test_an_answer_at_the_end_is_one_epoch(calls: Callable[[], list[str]], query: str, at_the_end: bool) -> None:
+    """A run that is killed before it reads again, unless calls would be made again."""
+    view = "CREATE VIEW shares AS SELECT share(n, 1) AS s FROM t;"
+    with contextlib.closing(plan(script(query, view).pipeline)) as planned:
+        assert planned.answers_at_the_end == at_the_end
+
+
+def test_a_killed_query_reads_again(calls: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    pipeline = script("SELECT sum(share(n, of)) AS s FROM t WHERE of > 0").pipeline
+    pipeline = pipeline.model_copy(update={"checkpoints": Checkpoints(place="state")})
+
+    def killed(moment: str) -> None:
+        if moment == "staged":
+            raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(failpoints, "reached", killed)
+        with pytest.raises(Killed):
+            run_pipeline(pipeline)
+    run_pipeline(pipeline)
+    assert pq.read_table("out").to_pylist() == [{"s": 5.0}]
+    assert calls() == ["6/2", "6/2", "8/4", "8/4"]
 
 
 def test_tables_may_have_any_name(calls: Callable[[], list[str]]) -> None:
