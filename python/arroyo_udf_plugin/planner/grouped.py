@@ -22,7 +22,7 @@ from ..connectors.cells import CellType
 from ..errors import InvalidArgument
 from ..pipeline.chain import grouping_of
 from ..pipeline.description import MOST_MONTHS, Windows
-from ..sql.feed import context
+from ..sql.feed import context, functions_by_kind
 from ..sql.query import WrongQuery
 from ..sql.tokens import quoted, tokens
 from .diagnostics import WINDOWS, wrong_query
@@ -108,7 +108,7 @@ class Grouped:
     ) -> None:
         self._scope = scope
         self._text, self._udfs, self._flow, self._query, self._node, self._name = text, udfs, flow, query, node, name
-        self._aggregates = set(context().udafs()) - set(udfs)
+        self._aggregates = functions_by_kind()["AGGREGATE"] - set(udfs)
         self._inputs: dict[str, Item] = {}  # what rows contribute, by its normal text
         self._known: dict[str, str] = {}  # the columns of aggregates, by their normal text
         self._results: dict[str, str] = {}  # aggregates over what rows contribute, by their columns

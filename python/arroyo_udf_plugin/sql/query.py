@@ -258,6 +258,11 @@ _REWORDED = {
 _CAST = "write CAST(... AS ...) for one of them"
 _PATTERNS = (
     (
+        r"Physical plan does not support logical expression (ScalarSubquery|Exists|InSubquery)",
+        "this query inside an expression is too much for DataFusion: write a JOIN",
+    ),
+    (r"Unsupported JOIN operator (?i:asof)", "ASOF JOIN is not supported: write JOIN ... ON, and row_number()"),
+    (
         r"Projections require unique expression names but the expression .* and \"(.+?)\" at position",
         r"there are two columns \1: write AS and another name",
     ),
