@@ -26,7 +26,7 @@ from ..host.policy import Policy
 from ..sql.query import told
 from ..windows.collecting import Collecting
 from ..windows.grouping import Grouping
-from ..windows.joining import Joining
+from ..windows.join_query import Joining
 from ..windows.opened import opened
 from ..windows.spans import bounded, later, unusable
 from ..windows.storage import Limits
@@ -143,6 +143,7 @@ class GroupStage(RunningStage):
         self._windows = opened(plan.grouping, plan.given.schema, plan.limits)
         self._origin, self._key = plan.given.origin, plan.key
         self._grouping = plan.grouping
+        self._delay = plan.grouping.delay if isinstance(plan.grouping, Joining) else 0
         self._out: list[Item] = []
         self._is_at_end = self._is_over = False
         self._answered = 0  # rows of results
@@ -171,7 +172,7 @@ class GroupStage(RunningStage):
                 if self._window is not None:
                     self._windows.watermark = bounded(item.time, self._window)
                     self._close()
-            self._out.append(item)
+            self._out.append(item if item.time is None else Watermark(item.time - self._delay))
             return
         with self._told():
             late = self._windows.add(item.rows)
@@ -308,7 +309,8 @@ def _lasting(grouping: Grouping | Joining | Collecting) -> dict[str, Any]:
     if isinstance(grouping, Collecting):
         return {"query": plain(grouping.sql), "tables": list(grouping.tables)}
     if isinstance(grouping, Joining):
-        return {"time": grouping.time, "kind": grouping.kind, "on": plain(grouping.on)}
+        within = plain(grouping.within)
+        return {"time": grouping.time, "kind": grouping.kind, "on": plain(grouping.on), "within": within}
     return {"time": grouping.time, "window": plain(grouping.window), "keys": list(grouping.keys)}
 
 

@@ -27,8 +27,9 @@ from ..operator.routes import Place, Routes, is_source, place_of_source
 from ..sql.query import Query, Select, WrongQuery
 from ..windows.collecting import Collecting, Inputs
 from ..windows.grouping import Grouping
-from ..windows.joining import KEY as KEY_FIELD
-from ..windows.joining import Joined, Joining, Sides
+from ..windows.join_query import KEY as KEY_FIELD
+from ..windows.join_query import Joining, Within
+from ..windows.joining import Sides
 from ..windows.opened import opened
 from ..windows.spans import Hop, Session
 from ..windows.storage import Limits
@@ -236,12 +237,16 @@ class _Building:
         schemas = [own.schema for own in columns if own is not None]
         if len(schemas) < len(columns):
             return
-        joining = joining_of(operator)
+        try:
+            joining = joining_of(operator)
+        except InvalidArgument as error:
+            self._problems.add((*key, "within"), str(error))
+            return
         try:
             if place in self._keys:
                 schemas = [schema.append(KEY_FIELD) for schema in schemas]
             sides = Sides(schemas, joining.time, joining.needed)
-            schema = Joined(joining, sides.schema).schema
+            schema = opened(joining, sides.schema).schema
         except WrongQuery as error:
             at = ("select", error.item) if error.item in operator.select else (error.item or "on",)
             self._problems.add((*key, *map(str, at)), str(error))
@@ -360,6 +365,8 @@ def _routes(pipeline: Pipeline, problems: Problems) -> Routes | None:
     for place in beside:
         if pipeline.parallelism == 1 and not _have_windows(pipeline, routes, place):
             continue  # whatever is gathered, it is there
+        if place in gathering and not _are_of_one_time(pipeline.operators[place]):
+            continue  # rows that were not gathered are now
         gathered = {routes.is_behind_gathering(one) or one in gathering for one in routes.inputs(place)}
         if len(gathered) > 1:
             text = "some of its rows are results of windows, and others are not: group all of them, or none"
@@ -377,11 +384,16 @@ def _routes(pipeline: Pipeline, problems: Problems) -> Routes | None:
     return None if len(problems.found) > before_it else routes
 
 
+def _are_of_one_time(operator: OperatorModel) -> bool:
+    """Whether it makes something of rows with the same event time."""
+    return isinstance(operator, Windows) or (isinstance(operator, Join) and operator.within is None)
+
+
 def _have_windows(pipeline: Pipeline, routes: Routes, place: Place) -> bool:
-    """Whether rows have come through windows, or are joined by their time: others beside them have another one."""
+    """Whether rows have come through windows, or are joined by the same time: others beside them have another one."""
     if place is None or place < 0 or isinstance(pipeline.operators[place], WholeQuery):
         return False
-    if isinstance(pipeline.operators[place], Windows | Join):
+    if _are_of_one_time(pipeline.operators[place]):
         return True
     return any(_have_windows(pipeline, routes, before) for before in routes.inputs(place))
 
@@ -457,8 +469,13 @@ def _inputs(operator: Union | Join | WholeQuery) -> list[tuple[Key, str]]:
 
 
 def joining_of(operator: Join) -> Joining:
+    """Raises InvalidArgument for bounds that leave no time between them."""
     left, right = operator.tables
-    return Joining(operator.time, operator.kind, operator.on, dict(operator.select), (left, right))
+    within = None
+    if operator.within is not None:
+        lower, upper = (round(bound * 1e9) for bound in operator.within)
+        within = Within(lower, upper)
+    return Joining(operator.time, operator.kind, operator.on, dict(operator.select), (left, right), within)
 
 
 def grouping_of(operator: Windows) -> Grouping:

@@ -203,8 +203,8 @@ class Union(Operator):
 
 
 class Join(Waiting):
-    """An operator: the rows of two others that have the same event time, which are results of the same window. It works
-    in the first slice, for all slices."""
+    """An operator: the rows of two others that have the same event time, which are results of the same window, or event
+    times near each other. It works in the first slice, for all slices."""
 
     type: Literal["join"] = "join"
     left: str
@@ -214,7 +214,10 @@ class Join(Waiting):
     kind: Literal["inner", "left", "right", "full"] = "inner"
     """Which sides keep rows without a match, with nulls for the other side."""
     on: str = "true"
-    """A further condition besides the same event time, in DataFusion's SQL."""
+    """A further condition besides that of the event times, in DataFusion's SQL."""
+    within: Annotated[Several[float], pydantic.Field(min_length=2, max_length=2)] | None = None
+    """The least and the most seconds that the right row's event time may be behind the left one's, such as [-300, 3600]
+    for five minutes before to an hour behind; default: both are the same."""
     select: dict[str, str]
     """The columns of the result: an expression for each name."""
     time: str

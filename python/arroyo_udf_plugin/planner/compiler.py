@@ -29,11 +29,11 @@ from ..sql.tokens import quoted
 from .column_types import cast_to
 from .diagnostics import check_meaning
 from .early_conditions import EarlyConditions
-from .event_times import event_time_of, type_of
-from .flow import SOURCE, TIME, Flow, Node
+from .event_times import event_time_of, times_of, type_of
+from .flow import SOURCE, TIME, Flow, NeedsTime, Node
 from .functions import Udf
 from .grouped import Grouped, as_time, has_windows
-from .joins import WindowedJoin, names_in
+from .joins import StreamJoin, names_in
 from .lookups import Looked, LookupJoin
 from .ranked import Ranked, has_over
 from .rounds import Rounds, Wanted
@@ -68,7 +68,15 @@ class _Source:
 
 def compiled(text: Text, statements: Sequence[Statement], udfs: Mapping[str, Udf]) -> Compiled:
     """Raises Refused with all that is wrong."""
-    compiler = _Compiler(text, udfs)
+    try:
+        return _compiled(text, statements, udfs, has_windows(text))
+    except NeedsTime:
+        return _compiled(text, statements, udfs, with_times=True)
+
+
+def _compiled(text: Text, statements: Sequence[Statement], udfs: Mapping[str, Udf], with_times: bool) -> Compiled:
+    """with_times: rows have event times. Raises NeedsTime if a query needs them."""
+    compiler = _Compiler(text, udfs, with_times)
     for statement in statements:
         try:
             compiler.statement(statement)
@@ -78,7 +86,8 @@ def compiled(text: Text, statements: Sequence[Statement], udfs: Mapping[str, Udf
 
 
 class _Compiler:
-    def __init__(self, text: Text, udfs: Mapping[str, Udf]) -> None:
+    def __init__(self, text: Text, udfs: Mapping[str, Udf], with_times: bool) -> None:
+        self._with_times = with_times
         self.wrong: list[Wrong] = []
         self._text, self._udfs = text, udfs
         self._tables: dict[str, CreateTable] = {}
@@ -314,7 +323,7 @@ class _Compiler:
                 before, scope = LookupJoin(self._text, self._udfs, flow, query, before, scope, side).built()
                 continue
             right = early.of_right(number, side)
-            joined = WindowedJoin(self._text, self._udfs, flow, before, scope, join, right, name, needed)
+            joined = StreamJoin(self._text, self._udfs, flow, before, scope, join, right, name, needed)
             before, scope = joined.built()
         return before, scope, dataclasses.replace(query, where=tuple(early.late))
 
@@ -384,7 +393,7 @@ class _Compiler:
         items, required = self._columns(table, schema)
         computed = [column.name for column in table.columns or () if column.generated and column.not_null]
         found = event_time_of(self._text, table, items, schema, self._udfs)
-        if found is not None and has_windows(self._text):
+        if found is not None and self._with_times:
             items[TIME] = as_time(found.expression, found.type)
             if found.is_computed:
                 computed.append(found.model.column)
@@ -394,6 +403,8 @@ class _Compiler:
         if required or list(items.items()) != [(name, quoted(name)) for name in schema.names]:
             node = flow.query(node, SelectItems(items, None, table.name, required), table.name, table.at)
         node = flow.required(node, computed, table.name, table.at)
+        if found is not None:
+            node = node.with_times(times_of(found, node.schema))
         return _Source(source.operator, model, None if found is None else found.model, node, table.at)
 
     def _columns(self, table: CreateTable, schema: pa.Schema) -> tuple[dict[str, str], Sequence[str]]:

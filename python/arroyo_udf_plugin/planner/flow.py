@@ -23,7 +23,7 @@ from ..pipeline.variables import resolved
 from ..sql.query import Query, Select
 from ..sql.whole import Whole
 from ..windows.collecting import Inputs
-from ..windows.joining import Joined, Sides
+from ..windows.joining import Sides
 from ..windows.opened import opened
 from ..windows.storage import Limits
 from .functions import Udf
@@ -33,14 +33,20 @@ TIME = "__t"
 """The column of event times, if a file has windows. Nobody sees it: it passes through all queries but the last."""
 
 
+class NeedsTime(Exception):
+    """A query needs event times, and so do its tables."""
+
+
 @dataclass(frozen=True)
 class Node:
     """Rows that somebody may take. operator: whose they are. schema: of the rows. windows: columns that are windows of
-    all rows before."""
+    all rows before. times: columns that are times near the event time: how many nanoseconds it is behind them, at
+    least and at most."""
 
     operator: str
     schema: pa.Schema
     windows: frozenset[str] = frozenset()
+    times: Mapping[str, tuple[int, int]] = dataclasses.field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:
@@ -49,6 +55,13 @@ class Node:
 
     def with_windows(self, windows: Iterable[str]) -> Node:
         return dataclasses.replace(self, windows=frozenset(windows))
+
+    def with_times(self, times: Mapping[str, tuple[int, int]]) -> Node:
+        return dataclasses.replace(self, times=times)
+
+    def as_known(self, before: Node) -> Node:
+        """These rows are those of another node, all columns of which have kept their names."""
+        return dataclasses.replace(self, windows=before.windows, times=before.times)
 
 
 @dataclass(frozen=True)
@@ -112,7 +125,7 @@ class Flow:
 
     def required(self, before: Node, names: Sequence[str], name: str, at: int) -> Node:
         """The rows, without those in which one of these columns is null: they fail."""
-        return self.query(before, Select(required=names), name, at) if names else before
+        return self.query(before, Select(required=names), name, at).as_known(before) if names else before
 
     def windows(self, before: Node, operator: Windows, at: int) -> Node:
         """operator: without its places. Raises WrongQuery."""
@@ -169,7 +182,7 @@ class Flow:
         """Raises WrongQuery."""
         joining = joining_of(operator)
         sides = Sides([left.schema, right.schema], joining.time, joining.needed)
-        return self._added(self._waiting(operator), Joined(joining, sides.schema).schema, at)
+        return self._added(self._waiting(operator), opened(joining, sides.schema).schema, at)
 
     def _waiting(self, operator: Windows | Join) -> Windows | Join:
         """With its name and the settings."""

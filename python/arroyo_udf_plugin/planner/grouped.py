@@ -29,6 +29,7 @@ from .diagnostics import WINDOWS, wrong_query
 from .expressions import Call, Column, Expression
 from .flow import TIME, Flow, Node
 from .functions import Udf
+from .intervals import DAY, LONGEST
 from .rounds import Rounds, Wanted, same_names
 from .scope import Scope
 from .selects import Item, QueryText, Star
@@ -37,8 +38,6 @@ from .text import Text, Unending, Wrong
 _WINDOW = "__w"
 MOMENT = {"width": 1e-9}
 """For windows of rows before: such a row has the last moment of its window as its event time."""
-_DAY = 86_400_000_000_000  # nanoseconds
-_LONGEST = 11_574 * _DAY  # that of the operator, in whole days
 _KINDS = {
     "tumble": (("width",), "tumble(interval '1 hour')"),
     "hop": (("slide", "width"), "hop(interval '10 minutes', interval '1 hour')"),
@@ -179,8 +178,8 @@ class Grouped:
         if len(lengths) != len(names):
             raise Wrong(f"write {example}", at)
         window = _Window(expression, {name: length / 1e9 for name, length in zip(names, lengths, strict=True)})
-        if max(lengths) > _LONGEST:
-            raise Wrong(f"a window is no longer than {_LONGEST // _DAY} days: write a shorter interval", at)
+        if max(lengths) > LONGEST:
+            raise Wrong(f"a window is no longer than {LONGEST // DAY} days: write a shorter interval", at)
         try:
             grouping_of(self._operator(window, {}))
         except InvalidArgument as error:
@@ -197,7 +196,7 @@ class Grouped:
             raise Wrong(f"write an interval for {word}, such as interval '1 hour'", at) from None
         if months:
             raise Wrong("months have no length: write days", at)
-        length = int(days * _DAY + nanoseconds)
+        length = int(days * DAY + nanoseconds)
         if length <= 0:
             raise Wrong("a window needs a length: write an interval above 0", at)
         return length

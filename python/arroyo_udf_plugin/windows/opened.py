@@ -6,7 +6,9 @@ import pyarrow as pa
 
 from .collecting import Collected, Collecting
 from .grouping import Grouping
-from .joining import Joined, Joining
+from .interval_joining import IntervalJoined
+from .join_query import Joining
+from .joining import Joined
 from .panes import Windows
 from .sessions import Sessions
 from .spans import Session
@@ -17,10 +19,10 @@ def opened(
     grouping: Grouping | Joining | Collecting,
     given: pa.Schema,
     limits: Limits = Limits(),  # noqa: B008 (frozen)
-) -> Windows | Sessions | Joined | Collected:
+) -> Windows | Sessions | Joined | IntervalJoined | Collected:
     """given: of the rows. Raises WrongQuery."""
     if isinstance(grouping, Collecting):
         return Collected(grouping, given, limits)
     if isinstance(grouping, Joining):
-        return Joined(grouping, given, limits)
+        return (Joined if grouping.within is None else IntervalJoined)(grouping, given, limits)
     return (Sessions if isinstance(grouping.window, Session) else Windows)(grouping, given, limits)

@@ -72,6 +72,9 @@ QUERIES = {
     "join": PAIRS + "SELECT key(CAST(a.window.start AS TEXT) || CAST(a.k AS TEXT)) AS key FROM a JOIN b ON a.window = "
     "b.window AND a.k = b.k",
     "pairs": PAIRS + "SELECT key(CAST(a.window.start AS TEXT)) AS key FROM a JOIN b ON a.window = b.window",
+    "join within an interval": "SELECT key(coalesce('a' || CAST(a.id AS TEXT), 'none') || coalesce('b' || CAST(b.id AS "
+    "TEXT), 'none')) AS key FROM (SELECT id, small, day FROM timed WHERE ok) a FULL JOIN timed b ON a.small = b.small "
+    "AND b.day BETWEEN a.day - INTERVAL '1 hour' AND a.day + INTERVAL '30 hours'",
     "full join": PAIRS + "SELECT key(coalesce('a' || CAST(a.k AS TEXT), 'none') || coalesce('b' || CAST(b.k AS TEXT), "
     "'none')) AS key FROM a FULL JOIN b ON a.window = b.window AND a.k = b.k",
 }

@@ -110,7 +110,7 @@ def _kind(operator: OperatorModel, is_async: bool) -> str:
     if isinstance(operator, Functions):
         return "AsyncUdf" if is_async else "ArrowValue"
     if isinstance(operator, Join):
-        return "InstantJoin"
+        return "InstantJoin" if operator.within is None else "JoinWithExpiration"
     if isinstance(operator, Lookup):
         return "LookupJoin"
     if isinstance(operator, WholeQuery):
