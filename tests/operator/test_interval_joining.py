@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from arroyo_udf_plugin.errors import InvalidArgument
 from arroyo_udf_plugin.sql.query import WrongQuery
-from arroyo_udf_plugin.windows import interval_joining
+from arroyo_udf_plugin.windows import interval_joining, timed_rows
 from arroyo_udf_plugin.windows.interval_joining import IntervalJoined
 from arroyo_udf_plugin.windows.join_query import Joining, Kind, Within
 from arroyo_udf_plugin.windows.joining import Sides
@@ -126,7 +126,7 @@ def test_a_join_within_an_interval_equals_a_plain_one(
     within = Within(*bounds)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(interval_joining, "_SHORTEST", shortest)
-        patch.setattr(interval_joining, "WAITING_ROWS", 5)
+        patch.setattr(timed_rows, "WAITING_ROWS", 5)
         found, late = run(steps, kind, within, Limits(memory=memory))
     assert (Counter(found), late) == expected(steps, kind, within)
 

@@ -15,7 +15,7 @@ from typing import Any
 from ..errors import InvalidArgument
 from ..sql.tokens import tokens
 
-_WITH_WINDOWS = ("windows", "join")
+_WITH_WINDOWS = ("windows", "join", "deduplicate")
 _KEEPING = (*_WITH_WINDOWS, "query")
 
 

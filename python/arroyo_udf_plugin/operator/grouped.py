@@ -25,6 +25,7 @@ from ..host.answers import STEP_ROWS, count
 from ..host.policy import Policy
 from ..sql.query import told
 from ..windows.collecting import Collecting
+from ..windows.first_rows import FirstRows
 from ..windows.grouping import Grouping
 from ..windows.join_query import Joining
 from ..windows.opened import opened
@@ -40,6 +41,7 @@ from .stages import Dead, Item, RunningStage, in_order
 from .state import Identity, Kept, hash_of, plain
 from .watermarks import Lowest, Watermark
 
+Asked = Grouping | Joining | Collecting | FirstRows
 WINDOW_OF = "window of "
 """Begins the names of the origins of windows' results."""
 
@@ -50,7 +52,7 @@ class GroupPlan:
     key: of the operator, if its results need idempotency keys."""
 
     name: str
-    grouping: Grouping | Joining | Collecting
+    grouping: Asked
     given: Given
     policy: Policy = Policy()  # noqa: RUF009 (frozen)
     limits: Limits = Limits()  # noqa: RUF009 (frozen)
@@ -140,7 +142,10 @@ class GroupStage(RunningStage):
     def __init__(self, plan: GroupPlan) -> None:
         super().__init__(plan.name, plan.identity, plan.given, Policy())
         self._window = plan.grouping.window
-        self._windows = opened(plan.grouping, plan.given.schema, plan.limits)
+        self._passes = isinstance(plan.grouping, FirstRows)
+        self._windows = opened(
+            plan.grouping, _with_origin(plan.given) if self._passes else plan.given.schema, plan.limits
+        )
         self._origin, self._key = plan.given.origin, plan.key
         self._grouping = plan.grouping
         self._delay = plan.grouping.delay if isinstance(plan.grouping, Joining) else 0
@@ -175,7 +180,7 @@ class GroupStage(RunningStage):
             self._out.append(item if item.time is None else Watermark(item.time - self._delay))
             return
         with self._told():
-            late = self._windows.add(item.rows)
+            late = self._windows.add(_with_origins(item, self._windows.schema) if self._passes else item.rows)
         self.counts.rows += len(item)
         self.counts.values += len(item) - late
         self.counts.late += late
@@ -194,7 +199,7 @@ class GroupStage(RunningStage):
 
     def _close(self, all_of_them: bool = False) -> None:
         keys = None
-        if self._key is not None and not isinstance(self._grouping, Collecting):
+        if self._key is not None and isinstance(self._grouping, Grouping | Joining):
             keys = ResultKeys(self._key, self._grouping, self._windows.schema)
         with self._told():
             for rows in self._windows.close(all_of_them):
@@ -203,6 +208,9 @@ class GroupStage(RunningStage):
     def _blocks(self, rows: pa.RecordBatch, keys: ResultKeys | None) -> Iterator[Block]:
         for start in range(0, rows.num_rows, STEP_ROWS):
             part = rows.slice(start, STEP_ROWS)
+            if self._passes:
+                yield _without_origins(part, self._origin)
+                continue
             own = pa.nulls(part.num_rows, pa.binary()) if keys is None else keys.of(part)
             if part.num_columns > (width := len(self._windows.schema)):
                 part = part.select(range(width))
@@ -304,14 +312,31 @@ class GroupOperator(Operator):
         return state
 
 
-def _lasting(grouping: Grouping | Joining | Collecting) -> dict[str, Any]:
+def _lasting(grouping: Asked) -> dict[str, Any]:
     """What must stay while rows are kept."""
+    if isinstance(grouping, FirstRows):
+        return {"time": grouping.time, "keys": list(grouping.keys)}
     if isinstance(grouping, Collecting):
         return {"query": plain(grouping.sql), "tables": list(grouping.tables)}
     if isinstance(grouping, Joining):
         within = plain(grouping.within)
         return {"time": grouping.time, "kind": grouping.kind, "on": plain(grouping.on), "within": within}
     return {"time": grouping.time, "window": plain(grouping.window), "keys": list(grouping.keys)}
+
+
+def _with_origin(given: Given) -> pa.Schema:
+    """Of rows that keep their origins."""
+    return pa.schema([*given.schema, *(field.with_name(f"origin.{field.name}") for field in given.origin)])
+
+
+def _with_origins(block: Block, schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([*block.rows.columns, *block.origin.columns], schema=schema)
+
+
+def _without_origins(rows: pa.RecordBatch, origin: pa.Schema) -> Block:
+    width = rows.num_columns - len(origin)
+    origins = pa.RecordBatch.from_arrays(rows.columns[width:], schema=origin)
+    return Block(rows.select(range(width)), origins)
 
 
 def _nowhere(n_rows: int) -> pa.RecordBatch:

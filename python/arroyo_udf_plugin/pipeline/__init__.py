@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ..connectors.table import Table
     from .description import (
         Checkpoints,
+        Deduplicate,
         EventTime,
         Functions,
         Join,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Blackhole",
     "Checkpoints",
+    "Deduplicate",
     "Document",
     "EventTime",
     "File",
@@ -88,6 +90,7 @@ _AT_FIRST_USE = {
     "connectors.table": ("Table",),
     "pipeline.description": (
         "Checkpoints",
+        "Deduplicate",
         "EventTime",
         "Functions",
         "Join",

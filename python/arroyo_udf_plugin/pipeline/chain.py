@@ -26,6 +26,7 @@ from ..operator.queued import QueryPlan
 from ..operator.routes import Place, Routes, is_source, place_of_source
 from ..sql.query import Query, Select, WrongQuery
 from ..windows.collecting import Collecting, Inputs
+from ..windows.first_rows import FirstRows
 from ..windows.grouping import Grouping
 from ..windows.join_query import KEY as KEY_FIELD
 from ..windows.join_query import Joining, Within
@@ -34,7 +35,20 @@ from ..windows.opened import opened
 from ..windows.spans import Hop, Session
 from ..windows.storage import Limits
 from .checks import Judge, Plugins, Problems, check_options
-from .description import Functions, Join, Lookup, OperatorModel, Pipeline, SinkModel, Sql, Union, WholeQuery, Windows
+from .description import (
+    Deduplicate,
+    Functions,
+    Join,
+    Lookup,
+    OperatorModel,
+    Pipeline,
+    SinkModel,
+    Sql,
+    Union,
+    Waiting,
+    WholeQuery,
+    Windows,
+)
 from .lines import Key
 from .lookups import lookup_plan
 from .problems import nearest
@@ -101,6 +115,8 @@ def chained(
             building.query(place, operator)
         elif isinstance(operator, Windows):
             building.windows(place, operator)
+        elif isinstance(operator, Deduplicate):
+            building.deduplicate(place, operator)
         elif isinstance(operator, Lookup):
             building.lookup(place, operator)
         elif isinstance(operator, Union):
@@ -194,6 +210,23 @@ class _Building:
         self._waiting(place, operator, grouping, Given(columns.schema, columns.origin))
         self._ends(place, schema)
 
+    def deduplicate(self, place: int, operator: Deduplicate) -> None:
+        columns = self._columns.get(self._routes.before[place])
+        if columns is None:
+            return
+        key: Key = ("operators", place)
+        for table in _without_time(self._pipeline, self._routes, place):
+            self._problems.add(key, f"keys are forgotten by the event time: add [{table}]")
+        asked = first_rows_of(operator)
+        try:
+            opened(asked, columns.schema)
+        except WrongQuery as error:
+            at = ("time",) if error.item == operator.time else ("keys",)
+            self._problems.add((*key, *at), str(error))
+            return
+        self._waiting(place, operator, asked, Given(columns.schema, columns.origin))
+        self._ends(place, columns.schema)
+
     def lookup(self, place: int, operator: Lookup) -> None:
         columns = self._columns.get(self._routes.before[place])
         if columns is None:
@@ -277,7 +310,7 @@ class _Building:
         )
         self._ends(place, schema)
 
-    def _waiting(self, place: int, operator: Windows | Join, grouping: Grouping | Joining, given: Given) -> None:
+    def _waiting(self, place: int, operator: Waiting, grouping: Grouping | Joining | FirstRows, given: Given) -> None:
         limits, policy = Limits(operator.memory_limit, operator.disk_limit), Policy(operator.on_error)
         self._stages[place] = GroupPlan(self._names[place], grouping, given, policy, limits, self._keys.get(place))
 
@@ -360,7 +393,7 @@ def _routes(pipeline: Pipeline, problems: Problems) -> Routes | None:
     sinks = [place_of(sink.after, ("sinks", number, "after"), last) for number, sink in enumerate(pipeline.sinks)]
     if len(problems.found) > before_it:
         return None
-    gathering = [place for place, one in enumerate(pipeline.operators) if isinstance(one, Windows | Join | WholeQuery)]
+    gathering = [place for place, one in enumerate(pipeline.operators) if isinstance(one, Waiting | WholeQuery)]
     routes = Routes(before, sinks, gathering, beside)
     for place in beside:
         if pipeline.parallelism == 1 and not _have_windows(pipeline, routes, place):
@@ -476,6 +509,10 @@ def joining_of(operator: Join) -> Joining:
         lower, upper = (round(bound * 1e9) for bound in operator.within)
         within = Within(lower, upper)
     return Joining(operator.time, operator.kind, operator.on, dict(operator.select), (left, right), within)
+
+
+def first_rows_of(operator: Deduplicate) -> FirstRows:
+    return FirstRows(operator.time, tuple(operator.keys), round(operator.ttl * 1e9))
 
 
 def grouping_of(operator: Windows) -> Grouping:

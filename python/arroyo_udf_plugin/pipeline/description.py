@@ -226,6 +226,19 @@ class Join(Waiting):
     """The names by which expressions may call the two sides, as in a.column = b.column."""
 
 
+class Deduplicate(Waiting):
+    """An operator: of the rows with the same keys, the first one within a time. It works in the first slice, for all
+    slices. Rows leave when the watermark has passed them, in the order of their event times."""
+
+    type: Literal["deduplicate"] = "deduplicate"
+    time: str
+    """The column of event times."""
+    keys: Annotated[Several[str], pydantic.Field(min_length=1)]
+    """Columns: rows with the same values in all of them are the same."""
+    ttl: Period
+    """How long after a row no other one with its keys passes, by event time."""
+
+
 class WholeQuery(Operator):
     """An operator: a query over all rows of its inputs, once they have ended, in DataFusion's SQL.
 
@@ -278,6 +291,7 @@ OperatorModel = Annotated[
     | Annotated[Windows, pydantic.Tag("windows")]
     | Annotated[Union, pydantic.Tag("union")]
     | Annotated[Join, pydantic.Tag("join")]
+    | Annotated[Deduplicate, pydantic.Tag("deduplicate")]
     | Annotated[WholeQuery, pydantic.Tag("query")],
     pydantic.Discriminator(_kind),
 ]

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
 
@@ -15,8 +15,20 @@ from ..connectors.described import Output
 from ..host.isolation import Isolation
 from ..host.policy import Action
 from ..operator.blocks import Given
-from ..pipeline.chain import grouping_of, joining_of, merged
-from ..pipeline.description import Functions, Join, Lookup, OperatorModel, SinkModel, Sql, Union, WholeQuery, Windows
+from ..pipeline.chain import first_rows_of, grouping_of, joining_of, merged
+from ..pipeline.description import (
+    Deduplicate,
+    Functions,
+    Join,
+    Lookup,
+    OperatorModel,
+    SinkModel,
+    Sql,
+    Union,
+    Waiting,
+    WholeQuery,
+    Windows,
+)
 from ..pipeline.lines import Key
 from ..pipeline.lookups import lookup_plan
 from ..pipeline.variables import resolved
@@ -28,6 +40,7 @@ from ..windows.opened import opened
 from ..windows.storage import Limits
 from .functions import Udf
 
+_Waiting = TypeVar("_Waiting", bound=Waiting)
 SOURCE = "source"
 TIME = "__t"
 """The column of event times, if a file has windows. Nobody sees it: it passes through all queries but the last."""
@@ -67,7 +80,8 @@ class Node:
 @dataclass(frozen=True)
 class Settings:
     """on_error, on_timeout: of functions. on_row: of rows that a query cannot compute. isolation, workers: where
-    functions run. memory_limit, disk_limit: of open windows."""
+    functions run. memory_limit, disk_limit: of open windows. state_ttl: how long keys
+    are known, in seconds."""
 
     on_error: Action = "fail"
     on_timeout: Action = "fail"
@@ -76,6 +90,7 @@ class Settings:
     workers: int | Literal["auto"] = 1
     memory_limit: int = Limits.memory
     disk_limit: int = Limits.disk
+    state_ttl: float | None = None
 
 
 class Flow:
@@ -132,6 +147,11 @@ class Flow:
         placed = self._waiting(operator).model_copy(update={"after": self._after(before)})
         return self._added(placed, opened(grouping_of(operator), before.schema).schema, at)
 
+    def deduplicate(self, before: Node, operator: Deduplicate, at: int) -> Node:
+        """operator: without its places. Raises WrongQuery."""
+        placed = self._waiting(operator).model_copy(update={"after": self._after(before)})
+        return self._added(placed, opened(first_rows_of(operator), before.schema).schema, at).as_known(before)
+
     def lookup(self, before: Node, operator: Lookup, at: int) -> Node:
         """operator: without its places. Raises WrongQuery for its condition, InvalidArgument."""
         placed = operator.model_copy(update={"name": self._named(operator.name or ""), "after": self._after(before)})
@@ -184,7 +204,7 @@ class Flow:
         sides = Sides([left.schema, right.schema], joining.time, joining.needed)
         return self._added(self._waiting(operator), opened(joining, sides.schema).schema, at)
 
-    def _waiting(self, operator: Windows | Join) -> Windows | Join:
+    def _waiting(self, operator: _Waiting) -> _Waiting:
         """With its name and the settings."""
         return operator.model_copy(
             update={

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from .collecting import Collected, Collecting
+from .first_rows import First, FirstRows
 from .grouping import Grouping
 from .interval_joining import IntervalJoined
 from .join_query import Joining
@@ -16,13 +17,15 @@ from .storage import Limits
 
 
 def opened(
-    grouping: Grouping | Joining | Collecting,
+    grouping: Grouping | Joining | Collecting | FirstRows,
     given: pa.Schema,
     limits: Limits = Limits(),  # noqa: B008 (frozen)
-) -> Windows | Sessions | Joined | IntervalJoined | Collected:
+) -> Windows | Sessions | Joined | IntervalJoined | Collected | First:
     """given: of the rows. Raises WrongQuery."""
     if isinstance(grouping, Collecting):
         return Collected(grouping, given, limits)
+    if isinstance(grouping, FirstRows):
+        return First(grouping, given, limits)
     if isinstance(grouping, Joining):
         return (Joined if grouping.within is None else IntervalJoined)(grouping, given, limits)
     return (Sessions if isinstance(grouping.window, Session) else Windows)(grouping, given, limits)

@@ -1,4 +1,5 @@
-"""Joins within an interval of event time, over more rows than a batch has: in several slices, in files, late rows."""
+"""Joins within an interval of event time, and first rows of keys, over more rows than a batch has: in several slices,
+in files, late rows."""
 
 from __future__ import annotations
 
@@ -127,3 +128,37 @@ def test_times_with_fewer_digits_than_what_is_read() -> None:
     seconds = "t TIMESTAMP(0)"
     run(f"{table('a', columns=seconds)} {table('b', columns=seconds)} INSERT INTO out {query};")
     assert rows() == [{"x": 1, "y": 3}]
+
+
+@pytest.mark.parametrize(("parallelism", "limit"), [(1, "1GB"), (2, "20kB")])
+def test_first_rows_in_several_slices(both: dict[str, pa.Table], parallelism: int, limit: str) -> None:
+    query = "SELECT k, x, t FROM a QUALIFY row_number() OVER (PARTITION BY k, x % 5 ORDER BY t) = 1"
+    settings = f"SET memory_limit = '{limit}'; SET state_ttl = '30 seconds';"
+    summary = run(f"{settings} {table('a')} INSERT INTO out {query};", parallelism)
+    known: dict[tuple[int, int], int] = {}
+    wanted = []
+    for time, k, fifth in sorted(_times(both["a"])):
+        if time >= known.get((k, fifth), -30_000) + 30_000:
+            known[k, fifth] = time
+            wanted.append((time, k, fifth))
+    assert sorted(_times(ds.dataset("out").to_table())) == wanted
+    assert ROWS / 3 > len(wanted) > 2 * 40 * 5
+    assert late(summary) == 0
+
+
+def _times(rows: pa.Table) -> list[tuple[int, int, int]]:
+    """Of rows: the time in milliseconds, and the keys."""
+    columns = rows["t"].cast(pa.int64()).to_pylist(), rows["k"].to_pylist(), rows["x"].to_pylist()
+    return [(time, k, x % 5) for time, k, x in zip(*columns, strict=True)]
+
+
+def test_a_first_row_keeps_the_columns_of_its_source() -> None:
+    """Its dead letter has them, and its place there."""
+    write("a", [(1, 5, 0), (1, 6, 10), (2, -7, 20)])
+    settings = "SET state_ttl = '1 hour'; SET on_error = 'dead_letter'; SET dead_letters = 'dead';"
+    query = "SELECT positive(x) AS p FROM a QUALIFY row_number() OVER (PARTITION BY k ORDER BY t) = 1"
+    text = f"{OUT} {settings} {table('a')} INSERT INTO out {query};"
+    run_pipeline(Script("query.sql", text, ("functions.so",)).pipeline)
+    assert rows() == [{"p": 5}]
+    (letter,) = ds.dataset("dead").to_table().to_pylist()
+    assert (letter["k"], letter["x"], letter["failed_file"], letter["failed_row"]) == (2, -7, "a/0.parquet", 3)

@@ -16,6 +16,7 @@ from ...connectors.table import Table
 from ...operator.routes import Place, place_of_source
 from ...pipeline.chain import operator_names
 from ...pipeline.description import (
+    Deduplicate,
     Functions,
     Join,
     Lookup,
@@ -111,6 +112,8 @@ def _kind(operator: OperatorModel, is_async: bool) -> str:
         return "AsyncUdf" if is_async else "ArrowValue"
     if isinstance(operator, Join):
         return "InstantJoin" if operator.within is None else "JoinWithExpiration"
+    if isinstance(operator, Deduplicate):
+        return "Deduplicate"
     if isinstance(operator, Lookup):
         return "LookupJoin"
     if isinstance(operator, WholeQuery):
