@@ -28,6 +28,7 @@ from ..windows.collecting import Collecting
 from ..windows.first_rows import FirstRows
 from ..windows.grouping import Grouping
 from ..windows.join_query import Joining
+from ..windows.look_back import LookBack
 from ..windows.opened import opened
 from ..windows.spans import bounded, later, unusable
 from ..windows.storage import Limits
@@ -41,7 +42,7 @@ from .stages import Dead, Item, RunningStage, in_order
 from .state import Identity, Kept, hash_of, plain
 from .watermarks import Lowest, Watermark
 
-Asked = Grouping | Joining | Collecting | FirstRows
+Asked = Grouping | Joining | Collecting | FirstRows | LookBack
 WINDOW_OF = "window of "
 """Begins the names of the origins of windows' results."""
 
@@ -142,10 +143,9 @@ class GroupStage(RunningStage):
     def __init__(self, plan: GroupPlan) -> None:
         super().__init__(plan.name, plan.identity, plan.given, Policy())
         self._window = plan.grouping.window
-        self._passes = isinstance(plan.grouping, FirstRows)
-        self._windows = opened(
-            plan.grouping, _with_origin(plan.given) if self._passes else plan.given.schema, plan.limits
-        )
+        self._passes = isinstance(plan.grouping, FirstRows | LookBack)
+        self._given = _with_origin(plan.given) if self._passes else plan.given.schema
+        self._windows = opened(plan.grouping, self._given, plan.limits)
         self._origin, self._key = plan.given.origin, plan.key
         self._grouping = plan.grouping
         self._delay = plan.grouping.delay if isinstance(plan.grouping, Joining) else 0
@@ -180,7 +180,7 @@ class GroupStage(RunningStage):
             self._out.append(item if item.time is None else Watermark(item.time - self._delay))
             return
         with self._told():
-            late = self._windows.add(_with_origins(item, self._windows.schema) if self._passes else item.rows)
+            late = self._windows.add(_with_origins(item, self._given) if self._passes else item.rows)
         self.counts.rows += len(item)
         self.counts.values += len(item) - late
         self.counts.late += late
@@ -209,7 +209,7 @@ class GroupStage(RunningStage):
         for start in range(0, rows.num_rows, STEP_ROWS):
             part = rows.slice(start, STEP_ROWS)
             if self._passes:
-                yield _without_origins(part, self._origin)
+                yield _without_origins(part, len(self._given), self._origin)
                 continue
             own = pa.nulls(part.num_rows, pa.binary()) if keys is None else keys.of(part)
             if part.num_columns > (width := len(self._windows.schema)):
@@ -314,6 +314,8 @@ class GroupOperator(Operator):
 
 def _lasting(grouping: Asked) -> dict[str, Any]:
     """What must stay while rows are kept."""
+    if isinstance(grouping, LookBack):
+        return {"time": grouping.time, "keys": [plain(key) for key in grouping.keys], "order": plain(grouping.order)}
     if isinstance(grouping, FirstRows):
         return {"time": grouping.time, "keys": list(grouping.keys)}
     if isinstance(grouping, Collecting):
@@ -333,10 +335,11 @@ def _with_origins(block: Block, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([*block.rows.columns, *block.origin.columns], schema=schema)
 
 
-def _without_origins(rows: pa.RecordBatch, origin: pa.Schema) -> Block:
-    width = rows.num_columns - len(origin)
-    origins = pa.RecordBatch.from_arrays(rows.columns[width:], schema=origin)
-    return Block(rows.select(range(width)), origins)
+def _without_origins(rows: pa.RecordBatch, width: int, origin: pa.Schema) -> Block:
+    """width: of what was given, whose last columns the origins are; further ones are behind it."""
+    first = width - len(origin)
+    origins = pa.RecordBatch.from_arrays(rows.columns[first:width], schema=origin)
+    return Block(rows.select([*range(first), *range(width, rows.num_columns)]), origins)
 
 
 def _nowhere(n_rows: int) -> pa.RecordBatch:

@@ -19,7 +19,7 @@ from ..errors import InvalidArgument
 from ..host.policy import Policy
 from ..operator.blocks import ORIGIN, Block, Columns, Given
 from ..operator.calls import Call, Plan, Stage
-from ..operator.grouped import GroupPlan
+from ..operator.grouped import Asked, GroupPlan
 from ..operator.keys import array, hashed, masked
 from ..operator.lookup import LookupPlan
 from ..operator.queued import QueryPlan
@@ -31,6 +31,7 @@ from ..windows.grouping import Grouping
 from ..windows.join_query import KEY as KEY_FIELD
 from ..windows.join_query import Joining, Within
 from ..windows.joining import Sides
+from ..windows.look_back import LookBack as Looking
 from ..windows.opened import opened
 from ..windows.spans import Hop, Session
 from ..windows.storage import Limits
@@ -39,6 +40,7 @@ from .description import (
     Deduplicate,
     Functions,
     Join,
+    LookBack,
     Lookup,
     OperatorModel,
     Pipeline,
@@ -117,6 +119,8 @@ def chained(
             building.windows(place, operator)
         elif isinstance(operator, Deduplicate):
             building.deduplicate(place, operator)
+        elif isinstance(operator, LookBack):
+            building.look_back(place, operator)
         elif isinstance(operator, Lookup):
             building.lookup(place, operator)
         elif isinstance(operator, Union):
@@ -227,6 +231,23 @@ class _Building:
         self._waiting(place, operator, asked, Given(columns.schema, columns.origin))
         self._ends(place, columns.schema)
 
+    def look_back(self, place: int, operator: LookBack) -> None:
+        columns = self._columns.get(self._routes.before[place])
+        if columns is None:
+            return
+        key: Key = ("operators", place)
+        for table in _without_time(self._pipeline, self._routes, place):
+            self._problems.add(key, f"rows are in the order of their event time: add [{table}]")
+        asked = looking_of(operator)
+        try:
+            schema = opened(asked, columns.schema).schema
+        except WrongQuery as error:
+            at = ("aggregates", error.item) if error.item in operator.aggregates else (error.item or "aggregates",)
+            self._problems.add((*key, *map(str, at)), in_words(error, columns.schema))
+            return
+        self._waiting(place, operator, asked, Given(columns.schema, columns.origin))
+        self._ends(place, schema)
+
     def lookup(self, place: int, operator: Lookup) -> None:
         columns = self._columns.get(self._routes.before[place])
         if columns is None:
@@ -310,7 +331,7 @@ class _Building:
         )
         self._ends(place, schema)
 
-    def _waiting(self, place: int, operator: Waiting, grouping: Grouping | Joining | FirstRows, given: Given) -> None:
+    def _waiting(self, place: int, operator: Waiting, grouping: Asked, given: Given) -> None:
         limits, policy = Limits(operator.memory_limit, operator.disk_limit), Policy(operator.on_error)
         self._stages[place] = GroupPlan(self._names[place], grouping, given, policy, limits, self._keys.get(place))
 
@@ -513,6 +534,18 @@ def joining_of(operator: Join) -> Joining:
 
 def first_rows_of(operator: Deduplicate) -> FirstRows:
     return FirstRows(operator.time, tuple(operator.keys), round(operator.ttl * 1e9))
+
+
+def looking_of(operator: LookBack) -> Looking:
+    return Looking(
+        time=operator.time,
+        functions=dict(operator.aggregates),
+        keys=tuple(operator.keys),
+        order=operator.order,
+        rows=operator.rows,
+        ttl=round(operator.ttl * 1e9),
+        table=operator.table,
+    )
 
 
 def grouping_of(operator: Windows) -> Grouping:

@@ -239,6 +239,28 @@ class Deduplicate(Waiting):
     """How long after a row no other one with its keys passes, by event time."""
 
 
+class LookBack(Waiting):
+    """An operator: window functions over the rows of each key, which look back at a few of them. It works in the first
+    slice, for all slices. Rows leave when the watermark has passed them, in the order of their event times."""
+
+    type: Literal["look_back"] = "look_back"
+    time: str
+    """The column of event times."""
+    aggregates: Annotated[dict[str, str], pydantic.Field(min_length=1)]
+    """A window function in DataFusion's SQL for each name of a further column, such as
+    before = "lag(n) OVER (PARTITION BY k ORDER BY at)"."""
+    keys: Several[str] = ()
+    """What is in their PARTITION BY."""
+    order: str
+    """What is in their ORDER BY; the event time comes first."""
+    rows: Annotated[int, pydantic.Field(ge=0)]
+    """How many rows they look back, at most."""
+    ttl: Period
+    """How long a key is known without a row, by event time. Then its next row is its first one."""
+    table: str = "input"
+    """The name by which functions may call the rows, as in input.column."""
+
+
 class WholeQuery(Operator):
     """An operator: a query over all rows of its inputs, once they have ended, in DataFusion's SQL.
 
@@ -292,6 +314,7 @@ OperatorModel = Annotated[
     | Annotated[Union, pydantic.Tag("union")]
     | Annotated[Join, pydantic.Tag("join")]
     | Annotated[Deduplicate, pydantic.Tag("deduplicate")]
+    | Annotated[LookBack, pydantic.Tag("look_back")]
     | Annotated[WholeQuery, pydantic.Tag("query")],
     pydantic.Discriminator(_kind),
 ]

@@ -263,7 +263,7 @@ def _asked(operator: Mapping[str, Any]) -> Any:
     if operator["type"] == "lookup":
         asked = ("type", "table", "keys", "columns", "types", "unmatched", "where", "after")
         return {name: operator[name] for name in asked}
-    if operator["type"] in ("windows", "union", "join", "deduplicate", "query"):
+    if operator["type"] in ("windows", "union", "join", "deduplicate", "look_back", "query"):
         others = ("name", "on_error", "memory_limit", "disk_limit", "functions", "isolation", "workers")
         return {name: value for name, value in operator.items() if name not in others}
     return operator["calls"] if operator["after"] is None else {"after": operator["after"], "calls": operator["calls"]}

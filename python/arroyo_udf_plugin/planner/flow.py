@@ -15,11 +15,12 @@ from ..connectors.described import Output
 from ..host.isolation import Isolation
 from ..host.policy import Action
 from ..operator.blocks import Given
-from ..pipeline.chain import first_rows_of, grouping_of, joining_of, merged
+from ..pipeline.chain import first_rows_of, grouping_of, joining_of, looking_of, merged
 from ..pipeline.description import (
     Deduplicate,
     Functions,
     Join,
+    LookBack,
     Lookup,
     OperatorModel,
     SinkModel,
@@ -151,6 +152,11 @@ class Flow:
         """operator: without its places. Raises WrongQuery."""
         placed = self._waiting(operator).model_copy(update={"after": self._after(before)})
         return self._added(placed, opened(first_rows_of(operator), before.schema).schema, at).as_known(before)
+
+    def look_back(self, before: Node, operator: LookBack, at: int) -> Node:
+        """operator: without its places. Raises WrongQuery."""
+        placed = self._waiting(operator).model_copy(update={"after": self._after(before)})
+        return self._added(placed, opened(looking_of(operator), before.schema).schema, at).as_known(before)
 
     def lookup(self, before: Node, operator: Lookup, at: int) -> Node:
         """operator: without its places. Raises WrongQuery for its condition, InvalidArgument."""

@@ -10,6 +10,7 @@ from .grouping import Grouping
 from .interval_joining import IntervalJoined
 from .join_query import Joining
 from .joining import Joined
+from .look_back import LookBack, LookedBack
 from .panes import Windows
 from .sessions import Sessions
 from .spans import Session
@@ -17,13 +18,15 @@ from .storage import Limits
 
 
 def opened(
-    grouping: Grouping | Joining | Collecting | FirstRows,
+    grouping: Grouping | Joining | Collecting | FirstRows | LookBack,
     given: pa.Schema,
     limits: Limits = Limits(),  # noqa: B008 (frozen)
-) -> Windows | Sessions | Joined | IntervalJoined | Collected | First:
+) -> Windows | Sessions | Joined | IntervalJoined | Collected | First | LookedBack:
     """given: of the rows. Raises WrongQuery."""
     if isinstance(grouping, Collecting):
         return Collected(grouping, given, limits)
+    if isinstance(grouping, LookBack):
+        return LookedBack(grouping, given, limits)
     if isinstance(grouping, FirstRows):
         return First(grouping, given, limits)
     if isinstance(grouping, Joining):

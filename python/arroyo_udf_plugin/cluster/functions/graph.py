@@ -19,6 +19,7 @@ from ...pipeline.description import (
     Deduplicate,
     Functions,
     Join,
+    LookBack,
     Lookup,
     OperatorModel,
     SinkModel,
@@ -101,6 +102,8 @@ def _operators(planned: Planned) -> list[_Box]:
 
 
 def _kind(operator: OperatorModel, is_async: bool) -> str:
+    if isinstance(operator, LookBack):
+        return "WindowFunction"
     if isinstance(operator, Windows):
         if operator.by_row:
             return "WindowFunction"
