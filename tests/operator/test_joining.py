@@ -17,7 +17,8 @@ from arroyo_udf_plugin.operator import watermarks
 from arroyo_udf_plugin.operator.watermarks import Lowest
 from arroyo_udf_plugin.sql import feed
 from arroyo_udf_plugin.sql.query import WrongQuery
-from arroyo_udf_plugin.windows.joining import Joined, Joining, Sides
+from arroyo_udf_plugin.windows.join_query import Joining
+from arroyo_udf_plugin.windows.joining import Joined, Sides
 
 pytestmark = pytest.mark.once
 

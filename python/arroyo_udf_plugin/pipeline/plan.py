@@ -281,7 +281,7 @@ def _asked(operator: Mapping[str, Any]) -> Any:
     if operator["type"] == "lookup":
         asked = ("type", "table", "keys", "columns", "types", "unmatched", "where", "after")
         return {name: operator[name] for name in asked}
-    if operator["type"] in ("windows", "union", "join", "query"):
+    if operator["type"] in ("windows", "union", "join", "deduplicate", "look_back", "query"):
         policies = ("on_error", "on_late", "allowed_lateness", "memory_limit", "disk_limit")
         others = ("name", "functions", "isolation", "workers", *policies)
         return {name: value for name, value in operator.items() if name not in others}

@@ -29,6 +29,7 @@ from .diagnostics import WINDOWS, wrong_query
 from .expressions import Call, Column, Expression
 from .flow import TIME, Flow, Node
 from .functions import Udf
+from .intervals import DAY, LONGEST
 from .rounds import Rounds, Wanted, same_names
 from .scope import Scope
 from .selects import Item, QueryText, Star
@@ -37,8 +38,6 @@ from .text import Text, Unending, Wrong
 _WINDOW = "__w"
 MOMENT = {"width": 1e-9}
 """For windows of rows before: such a row has the last moment of its window as its event time."""
-_DAY = 86_400_000_000_000  # nanoseconds
-_LONGEST = 11_574 * _DAY  # that of the operator, in whole days
 
 
 @dataclass(frozen=True)
@@ -216,7 +215,7 @@ class Grouped:
             months, days, nanoseconds = found.as_py()
         except Exception:
             raise Wrong(f"write an interval for {word}, such as interval '1 hour'", at) from None
-        length = int(days * _DAY + nanoseconds)
+        length = int(days * DAY + nanoseconds)
         if months and length:
             raise Wrong("months differ in length: write an interval of months alone, or of days and less", at)
         if months + length <= 0:
@@ -330,8 +329,8 @@ def _lengths(kind: _Kind, intervals: Sequence[_Interval], at: int) -> Mapping[st
     """As of `_Window`. Raises Wrong."""
     months = [one.months for one in intervals]
     if not any(months):
-        if max(one.length for one in intervals) > _LONGEST:
-            raise Wrong(f"a window is no longer than {_LONGEST // _DAY} days: write a shorter interval", at)
+        if max(one.length for one in intervals) > LONGEST:
+            raise Wrong(f"a window is no longer than {LONGEST // DAY} days: write a shorter interval", at)
         return dict(zip(kind.lengths, (one.length / 1e9 for one in intervals), strict=True))
     if not kind.months:
         raise Wrong("months differ in length: write days, as in session(interval '30 days')", at)

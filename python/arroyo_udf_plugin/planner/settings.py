@@ -28,6 +28,7 @@ _MEASURES: Mapping[str, tuple[Callable[[str], float], str]] = {
     "memory_limit": (bytes_of, "a size above 0, such as '512MiB' or '2GB'"),
     "disk_limit": (bytes_of, "a size above 0, such as '100GiB'"),
     "allowed_lateness": (period_seconds, "a time above 0, such as '10 minutes'"),
+    "state_ttl": (period_seconds, "a time above 0, such as '1 hour' or '7 days'"),
     "checkpoint_interval": (period_seconds, "a time above 0, such as '10 seconds' or '500ms'"),
     "checkpoint_rows": (int, "a whole number above 0"),
     "retained_checkpoints": (int, "a whole number above 0"),

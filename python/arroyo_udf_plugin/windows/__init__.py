@@ -14,8 +14,12 @@ partials.py   which aggregates can be put together from parts
 panes.py      the open windows of tumble and hop
 sessions.py   the open sessions; numbering.py: which rows are one; session_rows.py: their rows
 results.py    the rows that leave
+first_rows.py the first row of each key within a time
+look_back.py  window functions that look back at rows of their key
+timed_rows.py rows by their event time
 storage.py    what is kept, in memory or in files
-joining.py    rows of two inputs with the same time, joined
+joining.py    rows of two inputs with the same time, joined; interval_joining.py: with times near each other;
+              join_query.py: what is asked of them
 collecting.py rows of all inputs, kept for one query at their end
 opened.py     panes or sessions, as the grouping needs
 

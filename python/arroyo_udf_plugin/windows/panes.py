@@ -111,7 +111,7 @@ class Windows:
     def _put(self, batch: pa.RecordBatch, panes: int | pa.Int64Array) -> list[_Pane]:
         """Into its panes."""
         found = []
-        for number, part in [(panes, batch)] if isinstance(panes, int) else _by_pane(batch, panes):
+        for number, part in [(panes, batch)] if isinstance(panes, int) else by_pane(batch, panes):
             if (pane := self._panes.get(number)) is None:
                 pane = self._panes[number] = _Pane(Some(self._storage))
             pane.add(part)
@@ -202,7 +202,8 @@ class Windows:
         return self._storage.memory + self._storage.disk + sum(int(batch.nbytes) for _, batch in self._waiting)
 
 
-def _by_pane(batch: pa.RecordBatch, panes: pa.Int64Array) -> Iterator[tuple[int, pa.RecordBatch]]:
+def by_pane(batch: pa.RecordBatch, panes: pa.Int64Array) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows of each pane, which come in their order."""
     bounds = pc.min_max(panes)
     if bounds["min"] == bounds["max"]:
         yield bounds["min"].as_py(), batch

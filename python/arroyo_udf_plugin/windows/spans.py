@@ -10,6 +10,7 @@ import bisect
 import dataclasses
 import datetime
 from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -174,7 +175,14 @@ def nanoseconds(column: pa.Array) -> pa.Int64Array:
     return numbers if factor == 1 else pc.multiply(numbers, factor)
 
 
-def unusable(column: pa.Array, window: Window) -> pa.BooleanArray | None:
+class Spanned(Protocol):
+    """length: how far from a time others count."""
+
+    @property
+    def length(self) -> int: ...
+
+
+def unusable(column: pa.Array, window: Spanned) -> pa.BooleanArray | None:
     """Which times have no windows: null, or the windows around them do not fit into 64 bits. None: all have."""
     numbers, factor = _counted(column)
     limit = (_LAST - window.length) // factor
@@ -185,7 +193,7 @@ def unusable(column: pa.Array, window: Window) -> pa.BooleanArray | None:
     return pc.invert(pc.fill_null(is_known, False))
 
 
-def bounded(watermark: int, window: Window) -> int:
+def bounded(watermark: int, window: Spanned) -> int:
     """A watermark that lies where usable times do, and says the same of them."""
     return max(window.length - _LAST, min(watermark, _LAST))
 

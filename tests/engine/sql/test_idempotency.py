@@ -74,6 +74,13 @@ QUERIES = {
     "join": PAIRS + "SELECT key(CAST(a.window.start AS TEXT) || CAST(a.k AS TEXT)) AS key FROM a JOIN b ON a.window = "
     "b.window AND a.k = b.k",
     "pairs": PAIRS + "SELECT key(CAST(a.window.start AS TEXT)) AS key FROM a JOIN b ON a.window = b.window",
+    "join within an interval": "SELECT key(coalesce('a' || CAST(a.id AS TEXT), 'none') || coalesce('b' || CAST(b.id AS "
+    "TEXT), 'none')) AS key FROM (SELECT id, small, day FROM timed WHERE ok) a FULL JOIN timed b ON a.small = b.small "
+    "AND b.day BETWEEN a.day - INTERVAL '1 hour' AND a.day + INTERVAL '30 hours'",
+    "first rows": "SET state_ttl = '40 hours';\nSELECT key(CAST(id AS TEXT)) AS key FROM (SELECT id FROM timed QUALIFY "
+    "row_number() OVER (PARTITION BY small ORDER BY day) = 1)",
+    "behind lag": "SET state_ttl = '9 days';\nSELECT key(CAST(id AS TEXT)) AS key FROM "
+    "(SELECT id, lag(alt) OVER (PARTITION BY small ORDER BY day) AS before FROM timed)",
     "full join": PAIRS + "SELECT key(coalesce('a' || CAST(a.k AS TEXT), 'none') || coalesce('b' || CAST(b.k AS TEXT), "
     "'none')) AS key FROM a FULL JOIN b ON a.window = b.window AND a.k = b.k",
 }

@@ -16,8 +16,10 @@ from ...connectors.table import Table
 from ...operator.routes import Place, place_of_source
 from ...pipeline.chain import operator_names
 from ...pipeline.description import (
+    Deduplicate,
     Functions,
     Join,
+    LookBack,
     Lookup,
     OperatorModel,
     SinkModel,
@@ -100,6 +102,8 @@ def _operators(planned: Planned) -> list[_Box]:
 
 
 def _kind(operator: OperatorModel, is_async: bool) -> str:
+    if isinstance(operator, LookBack):
+        return "WindowFunction"
     if isinstance(operator, Windows):
         if operator.by_row:
             return "WindowFunction"
@@ -110,7 +114,9 @@ def _kind(operator: OperatorModel, is_async: bool) -> str:
     if isinstance(operator, Functions):
         return "AsyncUdf" if is_async else "ArrowValue"
     if isinstance(operator, Join):
-        return "InstantJoin"
+        return "InstantJoin" if operator.within is None else "JoinWithExpiration"
+    if isinstance(operator, Deduplicate):
+        return "Deduplicate"
     if isinstance(operator, Lookup):
         return "LookupJoin"
     if isinstance(operator, WholeQuery):
