@@ -284,8 +284,8 @@ def test_a_request_that_came_before_the_start_counts(functions: dict[str, Functi
 
 
 def test_a_slice_that_starts_after_a_stop_reads_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else the stop would wait for it as long as it may: here for ever, as a replay in several slices does, of which one
-    has done all before another one begins."""
+    """Else the stop waits for it as long as it may: for ever, as a replay in several slices does, of which one has done
+    all before another one begins."""
     stop, asked = StopRequest(math.inf), threading.Event()
     drain, start_operators = Slice.drain, Slice._start_operators
 

@@ -57,9 +57,10 @@ class Resolution:
 
         Raises BuildError: it is missing beside the source, and `locked`.
         """
-        for each in (file, *(() if self.locked else (_aside(file, source),))):
-            if each.exists():
-                return each.read_text("utf-8")
+        places = [file] if self.locked else [file, _aside(file, source)]
+        found = next((each for each in places if each.exists()), None)
+        if found is not None:
+            return found.read_text("utf-8")
         if self.locked:
             raise BuildError(
                 f"--locked needs {file.name} beside the source, and there is none: build once without --locked, and "
