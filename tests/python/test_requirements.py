@@ -108,7 +108,8 @@ def test_in_a_folder_that_cannot_be_written_the_lock_is_kept_in_the_cache(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     folder = tmp_path / "source"
     folder.mkdir()
-    source, mkstemp = written(folder, "cffi"), tempfile.mkstemp
+    source = written(folder, "cffi")
+    mkstemp: Any = tempfile.mkstemp
 
     def read_only(*args: Any, dir: Any = None, **named: Any) -> Any:
         if Path(dir) == folder:
