@@ -19,7 +19,7 @@ from ..host.policy import Policy
 from ..operator.blocks import ORIGIN, Block, Columns, Given
 from ..operator.calls import Call, Plan, Stage
 from ..operator.grouped import Asked, GroupPlan
-from ..operator.keys import array, hashed, masked
+from ..operator.keys import array, hashed, masked, of_calls
 from ..operator.lookup import LookupPlan
 from ..operator.queued import QueryPlan
 from ..operator.routes import Place, Routes, is_source, place_of_source
@@ -315,7 +315,8 @@ class _Building:
             return
         inputs = Inputs(dict(zip(operator.tables, schemas, strict=True)))
         plugins = {name: function.plugin_hash for name, function in functions.items()}
-        collecting = Collecting(operator.sql, tuple(operator.tables), plugins, functions)
+        keys = partial(of_calls, operator_key(self._pipeline, place))
+        collecting = Collecting(operator.sql, tuple(operator.tables), plugins, functions, keys)
         try:
             schema = opened(collecting, inputs.schema).schema
         except WrongQuery as error:
@@ -324,7 +325,7 @@ class _Building:
         self._merged[place] = inputs.together
         limits = Limits(operator.memory_limit, operator.disk_limit)
         self._stages[place] = GroupPlan(
-            self._names[place], collecting, Given(inputs.schema, self._origin), Policy(), limits
+            self._names[place], collecting, Given(inputs.schema, self._origin), Policy(), limits, self._keys.get(place)
         )
         self._ends(place, schema)
 
