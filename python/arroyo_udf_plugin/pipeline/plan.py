@@ -281,8 +281,9 @@ def _asked(operator: Mapping[str, Any]) -> Any:
     if operator["type"] == "lookup":
         asked = ("type", "table", "keys", "columns", "types", "unmatched", "where", "after")
         return {name: operator[name] for name in asked}
-    if operator["type"] in ("windows", "union", "join", "query"):
-        others = ("name", "on_error", "memory_limit", "disk_limit", "functions", "isolation", "workers")
+    if operator["type"] in ("windows", "union", "join", "deduplicate", "look_back", "query"):
+        policies = ("on_error", "on_late", "allowed_lateness", "memory_limit", "disk_limit")
+        others = ("name", "functions", "isolation", "workers", *policies)
         return {name: value for name, value in operator.items() if name not in others}
     return operator["calls"] if operator["after"] is None else {"after": operator["after"], "calls": operator["calls"]}
 

@@ -265,6 +265,7 @@ _VIEWS = {pa.string_view(): (pa.string(), "Utf8"), pa.binary_view(): (pa.binary(
 
 _REWORDED = {
     "WindowFunction": NOT_BY_ROW,
+    "Cannot run range queries on datatype: Struct": "a window has no order here: write ORDER BY window.start",
     "Conflicting ordering requirements": "aggregates with ORDER BY over different columns cannot stand in one SELECT: "
     "write two, and join them ON a.window = b.window",
     "logical expression Wildcard": "a * is for count(*): write the columns",
