@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+from ..connectors.location import confined_to
 from .api import create_app
 from .api.parts import Parts
 from .configuration import ApiSettings, Settings
@@ -44,7 +45,7 @@ def opened(settings: Settings) -> Iterator[Database]:
     """The database, migrated."""
     make_private(settings.data)
     with contextlib.closing(Database.open(settings.database_url, settings.key_file)) as database:
-        database.migrate()
+        database.migrate(settings.checkpoints)
         yield database
 
 
@@ -72,9 +73,14 @@ def controlling(
 
     is_embedded = (settings.controller.scheduler or scheduler) == "embedded"
     make = embedded if is_embedded else partial(ProcessScheduler, settings=settings)
+    roots = settings.files.roots or None if is_embedded else None
     controller = Controller(database, settings, make)
     exposition = Exposition([jobs_of(controller, database), controller.tell, measured.tell])
-    with _monitored(controller, database, settings, exposition), contextlib.closing(Changes(database, controller.wake)):
+    with (
+        confined_to(roots),
+        _monitored(controller, database, settings, exposition),
+        contextlib.closing(Changes(database, controller.wake)),
+    ):
         controller.start()
         try:
             yield controller

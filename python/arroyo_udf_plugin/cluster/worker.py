@@ -1,7 +1,7 @@
 """A worker: the process of one generation of a job. `arroyo-udf worker`, started by the process scheduler.
 
     standard input: {"data": folder, "job_id", "generation", "secret", "lock", "limits", "gateway", "logging",
-    "traces", "spawned"}, then its end
+    "traces", "spawned", "roots"}, then its end
 
 Three threads: this one runs the pipeline, one sends reports, one asks for orders. Others answer with metrics, and send
 them to a Pushgateway.
@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import failpoints
+from ..connectors.location import confined_to
 from ..engine.stopping import StopRequest
 from ..errors import InvalidArgument
 from .limits import limit
@@ -170,7 +171,9 @@ def main() -> None:
         worker_files.sign(told["lock"], os.getpid())
         show(*told.get("logging", ("text", "info")), job_id=told["job_id"], generation=told["generation"])
         limit(told["limits"])
-        Worker(told).run()
+        roots = told.get("roots")
+        with confined_to(None if roots is None else list(map(Path, roots))):
+            Worker(told).run()
     except (Gone, Alone) as error:
         _log.warning("%s", error)
     sys.stdout.flush()

@@ -25,6 +25,7 @@ from ..errors import InvalidArgument
 from .described import Seconds
 from .folder import Folder, open_folder
 from .interface import Json, LaterRows, Sealed, Stage, later_epochs
+from .location import location_of
 from .options import Reading, Writing
 from .sink import FileSink, check_writing
 from .source import FileSource
@@ -69,12 +70,12 @@ class Parts(Written):
     def check(self, schema: pa.Schema) -> None:
         self._ending()
         check_writing(self.path, schema, self._writing())
-        open_folder(self.path).check()
+        self._folder().check()
 
     def sink(self, schema: pa.Schema, slice: int, stage: Stage | None, pipeline: str, name: str) -> PartsSink:
         self.check(schema)
         limits = Limits(self.part_rows, self.part_bytes, self.part_seconds)
-        folder = open_folder(self.path)
+        folder = self._folder()
         return PartsSink(name, folder, schema, self._writing(), self._ending(), slice, stage is not None, limits)
 
     def shown(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -84,7 +85,7 @@ class Parts(Written):
         in_files = dict(zip(self.columns or schema.names, names, strict=True))
         types = {in_files.get(field.name, field.name): field.type for field in schema} if self._is_text() else {}
         reading = Reading(types=types, **{name: getattr(self._writing(), name) for name in _READ_AS_WRITTEN})
-        folder = open_folder(self.path)
+        folder = self._folder()
         for name in filter(_PART.fullmatch, folder.names()):
             with FileSource([f"{self.path.rstrip('/')}/{name}"], reading) as source:
                 places = [source.index(in_files.get(column, column)) for column in schema.names]
@@ -94,6 +95,9 @@ class Parts(Written):
                         raise InvalidArgument(f"{rows.file}, row {rows.first + at}: {why}")
                     columns = [rows.batch.column(place) for place in places]
                     yield pa.RecordBatch.from_arrays(columns, names=schema.names).cast(schema)
+
+    def _folder(self) -> Folder:
+        return open_folder(location_of(self.path).admitted())
 
     def _is_text(self) -> bool:
         return self.format in ("csv", "tsv", "jsonl", "text")

@@ -229,7 +229,7 @@ def _without_libraries(program: Mapping[str, Any]) -> Any:
 def delete(parts: ThePart, id: str) -> Response:
     """With its job and all that is known of it. The answer is empty."""
     with parts.database.begin() as session:
-        rows.delete(session, id, parts.checkpoints)
+        rows.delete(session, id)
     parts.wake()
     return Response()
 

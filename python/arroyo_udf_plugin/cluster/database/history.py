@@ -86,6 +86,7 @@ def checkpoint(
     epoch: int,
     *,
     generation: int,
+    history: int = 0,
     state: str,
     start_time: int,
     finish_time: int | None = None,
@@ -99,6 +100,7 @@ def checkpoint(
             job_id=job_id,
             epoch=epoch,
             generation=generation,
+            history=history,
             state=state,
             checkpoint_type=checkpoint_type,
             start_time=start_time,
@@ -113,6 +115,13 @@ def checkpoints(session: Session, job_id: str) -> Sequence[Checkpoint]:
     """Those that are ready or under way, by epoch."""
     found = select(Checkpoint).where(Checkpoint.job_id == job_id, Checkpoint.state != "failed")
     return session.scalars(found.order_by(Checkpoint.epoch)).all()
+
+
+def retain(session: Session, job_id: str, history: int, epochs: Collection[int]) -> None:
+    """These, of this history, and no others can be gone back to."""
+    is_retained = and_(Checkpoint.history == history, Checkpoint.epoch.in_(epochs))
+    known = update(Checkpoint).where(Checkpoint.job_id == job_id, Checkpoint.retained != is_retained)
+    session.execute(known.values(retained=is_retained).execution_options(synchronize_session=False))
 
 
 def one_checkpoint(session: Session, job_id: str, epoch: int) -> Checkpoint:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from ...connectors.location import confined_to
 from ...connectors.preview import Preview
 from ...connectors.single import File
 from ...errors import ArroyoUdfError
@@ -39,6 +40,11 @@ _NO_CHECKPOINTS = (
 
 def planned(asked: Plan) -> Planned:
     """What is wrong with the query is in the answer."""
+    with confined_to(None if asked.roots is None else list(map(Path, asked.roots))):
+        return _planned(asked)
+
+
+def _planned(asked: Plan) -> Planned:
     words = _words(asked.query)
     tables = [table for table in asked.tables if table.name.lower() in words and not _creates(asked.query, table.name)]
     plugins = [plugin for plugin in asked.plugins if plugin.name.lower() in words]
