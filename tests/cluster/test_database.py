@@ -24,7 +24,8 @@ from arroyo_udf_plugin.errors import InvalidArgument, InvalidState
 
 def made(session: Any, **changes: Any) -> pipelines.Whole:
     given: dict[str, Any] = {"name": "p", "query": "SELECT 1", "program": {}, "graph": {"nodes": [], "edges": []}}
-    return pipelines.create(session, **given | {"checkpoint_interval_micros": 10_000_000} | changes)
+    given |= {"checkpoint_interval_micros": 10_000_000, "checkpoints": "/state"}
+    return pipelines.create(session, **given | changes)
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.server)])
@@ -180,12 +181,12 @@ def test_only_a_pipeline_that_has_ended_can_be_deleted(each: Database) -> None:
         whole = made(session)
         history.log(session, whole.job.id, 1, "info", "started")
         with pytest.raises(InUse, match="its job is Created"):
-            pipelines.delete(session, whole.pipeline.id, "/state")
+            pipelines.delete(session, whole.pipeline.id)
         session.execute(sqlalchemy.update(JobStatus).values(state="Failed"))
     with each.begin() as session:
-        pipelines.delete(session, whole.pipeline.id, "/state")
+        pipelines.delete(session, whole.pipeline.id)
         with pytest.raises(NotFound):
-            pipelines.delete(session, whole.pipeline.id, "/state")
+            pipelines.delete(session, whole.pipeline.id)
         assert session.query(Pipeline).count() == session.query(Job).count() == 0
         assert list(jobs.leftovers(session)) == [f"/state/{whole.job.id}"]
         jobs.removed(session, f"/state/{whole.job.id}")
@@ -371,7 +372,7 @@ def test_a_library_stays_as_long_as_somebody_has_it(each: Database) -> None:
             functions.delete(session, udf.id)
         assert list(jobs.leftovers(session)) == []
     with each.begin() as session:
-        pipelines.delete(session, whole.pipeline.id, "/state")
+        pipelines.delete(session, whole.pipeline.id)
         assert set(jobs.leftovers(session)) == {"/1", f"/state/{whole.job.id}"}
     assert reserved(each, "/2") == {"ab": "/2"}
 

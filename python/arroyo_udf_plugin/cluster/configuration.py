@@ -77,6 +77,10 @@ class WorkerSettings(Section):
 class PipelineSettings(Section):
     checkpoint_interval: Annotated[Seconds, pydantic.Field(ge=1, le=86_400)] = 10.0
     """Seconds between two checkpoints, if the pipeline does not say otherwise: from one to a day."""
+    retained_checkpoints: Annotated[int, pydantic.Field(ge=1)] = 3
+    """How many checkpoints of a job are kept, to go back to one of them, if the query does not SET it."""
+    retained_time: Seconds = 0.0
+    """Checkpoints that are not older than so many seconds are kept, too. Each start reads what all of them say."""
     allowed_restarts: Annotated[int, pydantic.Field(ge=-1)] = 20
     """How often in a row a job is started again after it was lost; -1: without a limit."""
     healthy_duration: Seconds = 120.0

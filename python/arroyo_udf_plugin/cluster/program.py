@@ -23,6 +23,7 @@ from .controller_port import create_app as create_port
 from .controller_port import jobs_of
 from .database.changes import Changes
 from .database.opened import Database
+from .database.pipelines import decide_places
 from .monitoring.exposition import Exposition
 from .monitoring.families import Source
 from .monitoring.measured import Measured
@@ -42,10 +43,12 @@ _log = logging.getLogger(__name__)
 
 @contextlib.contextmanager
 def opened(settings: Settings) -> Iterator[Database]:
-    """The database, migrated."""
+    """The database, migrated; each job in it has the place of its state."""
     make_private(settings.data)
     with contextlib.closing(Database.open(settings.database_url, settings.key_file)) as database:
-        database.migrate(settings.checkpoints)
+        database.migrate()
+        with database.begin() as session:
+            decide_places(session, settings.checkpoints)
         yield database
 
 

@@ -21,10 +21,10 @@ from typing import Annotated, Literal
 import pyarrow as pa
 import pydantic
 
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, WrongCheckpoints
 from .described import Seconds
 from .folder import Folder, open_folder
-from .interface import Json, LaterRows, Sealed, Stage, later_epochs
+from .interface import Fate, Json, LaterRows, Sealed, Stage, later_epochs
 from .location import location_of
 from .options import Reading, Writing
 from .sink import FileSink, check_writing
@@ -62,6 +62,10 @@ class Parts(Written):
 
     part_seconds: Seconds | None = None
     """A part ends so long after its first row."""
+
+    @property
+    def fate(self) -> Fate:
+        return "withdrawn"
 
     @property
     def typed(self) -> bool:
@@ -220,7 +224,7 @@ class PartsSink:
         self._refuse([each for each, number in parts if number is None or is_first])
         for each, number in parts:
             if int(number) >= committed:
-                raise InvalidArgument(later_epochs(self._folder.place, each, committed))
+                raise WrongCheckpoints(later_epochs(self._folder.place, each, committed))
         for stored in waiting:
             self._folder.check_kept(_shown(epoch, stored))
 
@@ -261,7 +265,7 @@ class PartsSink:
     def _refuse(self, parts: list[str]) -> None:
         if parts:
             place = self._folder.place
-            raise InvalidArgument(
+            raise WrongCheckpoints(
                 f"{place} has parts of another run, such as {parts[0]}: move them away, or name another folder. If the "
                 "run's checkpoints are in another place, or in one that is not mounted, go on from there"
             )

@@ -49,6 +49,7 @@ from .epoch_files import EpochFiles, Kept
 from .manifest import Identity, Manifest, SliceState, StateFile, StoredRows
 from .moment import Sealable, Snapshot, WithSinks
 from .retention import USUAL, Retention
+from .savepoints import Savepoints
 from .store import AlreadyThere, Store
 from .took import SliceSpans, Steps, Took
 
@@ -295,7 +296,10 @@ class Epochs:
         return self._files.read(numbers[-1]) if numbers else None
 
     def _gone_back(self, to: int | str) -> Manifest | None:
-        found = self._files.back_to(to)
+        if isinstance(to, str):
+            found = self._files.back_to_copy(to, Savepoints(self._store).read(to))
+        else:
+            found = self._files.back_to(to)
         if found is None:
             return None
         self.later, self.gone_back_to = found.later, found.epoch

@@ -23,7 +23,6 @@ from ..connectors.unnamed import Data
 from ..errors import InvalidArgument, WrongCheckpoints
 from .manifest import Manifest, StateFile, StoredRows
 from .retention import Retention
-from .savepoints import Savepoints
 from .store import Store
 
 _EPOCHS, _STATES = "epochs/", "states/"
@@ -120,25 +119,41 @@ class EpochFiles:
 
     # ---- Going back ----
 
-    def back_to(self, to: int | str) -> GoneBack | None:
-        """An epoch, or a savepoint by its name, as if it were the newest; None: there are no epochs. Raises
-        InvalidArgument, FileNotFoundError if another engine goes on in this moment."""
+    def back_to(self, epoch: int) -> GoneBack | None:
+        """An epoch as if it were the newest; None: there are no epochs. Raises InvalidArgument, FileNotFoundError if
+        another engine goes on in this moment."""
         numbers = self.numbers()
         if not numbers:
             return None
         every = self._readable(numbers)
-        newest = max((one for one in every.values() if one is not None), key=lambda one: one.epoch, default=None)
-        if isinstance(to, str):
-            manifest = self._savepoint(to, newest)
-            epoch = manifest.epoch
-            every |= dict.fromkeys(range(epoch + 1, numbers[-1]), None) | every  # nobody knows what those had
-        else:
-            epoch = to
-            if epoch not in numbers or (newest is not None and newest.has_given_up(epoch)):
-                raise self._unknown(epoch, every)
-            manifest = every[epoch] or self.read(epoch)
-            if manifest.fence:
-                raise self._unknown(epoch, every)
+        newest = _newest(every)
+        if epoch not in numbers or (newest is not None and newest.has_given_up(epoch)):
+            raise self._unknown(epoch, every)
+        manifest = every[epoch] or self.read(epoch)
+        if manifest.fence:
+            raise self._unknown(epoch, every)
+        return self._gone_back(manifest, every)
+
+    def back_to_copy(self, name: str, copy: Manifest) -> GoneBack | None:
+        """As `back_to`, of a savepoint of this name."""
+        numbers = self.numbers()
+        if not numbers:
+            return None
+        every = self._readable(numbers)
+        newest = _newest(every)
+        if newest is not None and copy.history != newest.history:
+            raise WrongCheckpoints(f"{self.store.place}: the savepoint {name} is of another run than the checkpoints")
+        if newest is not None and newest.has_given_up(copy.epoch):
+            raise WrongCheckpoints(
+                f"{self.store.place}: the savepoint {name} is of checkpoint {copy.epoch}, which was given up by going "
+                "back to an earlier one: what it had in its sinks is not there any more"
+            )
+        unknown: dict[int, Manifest | None] = dict.fromkeys(range(copy.epoch + 1, numbers[-1]))
+        return self._gone_back(copy, unknown | every)
+
+    def _gone_back(self, manifest: Manifest, every: Mapping[int, Manifest | None]) -> GoneBack:
+        """every: the epochs that there were, by number; None: nobody knows what it had."""
+        epoch, newest, last = manifest.epoch, _newest(every), max(every)
         later = {number: one for number, one in every.items() if number > epoch and not manifest.has_given_up(number)}
         rows: dict[int, tuple[dict[str, Any], ...] | None] = {
             number: None for number, one in later.items() if one is None
@@ -148,20 +163,9 @@ class EpochFiles:
                 rows[one.rows.epoch] = one.rows.slices
         waiting = self.waiting(newest or manifest)
         if waiting.epoch != manifest.rows.epoch:  # its own were applied before a later one was committed
-            waiting = StoredRows(epoch=numbers[-1], slices=())
+            waiting = StoredRows(epoch=last, slices=())
         given_up = (newest or manifest).given_up
-        return GoneBack(epoch, manifest.gone_back(numbers[-1], given_up, waiting), rows)
-
-    def _savepoint(self, name: str, newest: Manifest | None) -> Manifest:
-        found = Savepoints(self.store).read(name)
-        if newest is not None and found.history != newest.history:
-            raise WrongCheckpoints(f"{self.store.place}: the savepoint {name} is of another run than the checkpoints")
-        if newest is not None and newest.has_given_up(found.epoch):
-            raise WrongCheckpoints(
-                f"{self.store.place}: the savepoint {name} is of checkpoint {found.epoch}, which was given up by going "
-                "back to an earlier one: what it had in its sinks is not there any more"
-            )
-        return found
+        return GoneBack(epoch, manifest.gone_back(last, given_up, waiting), rows)
 
     def _readable(self, numbers: list[int]) -> dict[int, Manifest | None]:
         found: dict[int, Manifest | None] = {}
@@ -249,3 +253,8 @@ class EpochFiles:
         """What cannot be removed now is removed at the next start."""
         with contextlib.suppress(InvalidArgument, OSError):
             self.store.delete(name)
+
+
+def _newest(every: Mapping[int, Manifest | None]) -> Manifest | None:
+    """Of those that can be read."""
+    return max((one for one in every.values() if one is not None), key=lambda one: one.epoch, default=None)

@@ -174,9 +174,8 @@ class Identity(_Part):
                 f"{place} has checkpoints of the pipeline {epoch.pipeline!r}, not of {self.pipeline!r}: name the place "
                 "of this pipeline"
             )
-        changed = list(changes(epoch.fingerprint, self.fingerprint))
-        if changed:
-            told = "; ".join(_told(*one) for one in changed[:3])
+        told = difference(epoch.fingerprint, self.fingerprint)
+        if told is not None:
             raise WrongCheckpoints(
                 f"{place}: the pipeline {self.pipeline!r} has changed since its checkpoints were written: {told}: undo "
                 "the change, or begin anew in another place"
@@ -187,6 +186,11 @@ class Identity(_Part):
                 f"{place}: the plugin of {', '.join(others)} is not the one that ran before: resume with the same "
                 "file, or add --allow-changed-plugin"
             )
+
+
+def difference(was: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
+    """Of two fingerprints: what must not change, and has; None: nothing."""
+    return "; ".join(_told(*one) for one in itertools.islice(changes(was, now), 3)) or None
 
 
 def _canonical(value: Any) -> str:

@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ..connectors.interface import Sink
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, WrongCheckpoints
 from .gathering import Gathering
 from .planned import Planned
 from .retention import USUAL, Retention
@@ -139,4 +139,8 @@ class Opening:
         width, routes = len(self.slices), self._planned.routes
         gathered = [at for at in range(len(routes.before)) if routes.is_alone(at)]
         for place, each in enumerate(self.slices):
-            each.restore(*epochs.states(place, width, gathered), allow_changed_plugin)
+            states = epochs.states(place, width, gathered)
+            try:
+                each.restore(*states, allow_changed_plugin)
+            except InvalidArgument as error:  # they were read, and do not fit
+                raise WrongCheckpoints(str(error)) from error

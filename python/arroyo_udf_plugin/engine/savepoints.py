@@ -15,11 +15,12 @@ import dataclasses
 import re
 
 from ..errors import InvalidArgument, WrongCheckpoints
+from .epoch_files import EpochFiles
 from .manifest import Manifest, StateFile
 from .store import AlreadyThere, Store
 
 _FOLDER = "savepoints/"
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,99}")
 _MANIFEST = re.compile(r"savepoints/([^/]+)/(\d{10,})\.json")
 _TRIES = 100  # to copy a checkpoint, while an engine takes others
 
@@ -44,7 +45,9 @@ class Savepoints:
         """Copies the latest checkpoint. Raises InvalidArgument for a name that is taken, or none; WrongCheckpoints if
         there is no checkpoint yet."""
         if not _NAME.fullmatch(name):
-            raise InvalidArgument(f"{name!r} is no name of a savepoint: write letters, digits, '_', '.' and '-'")
+            raise InvalidArgument(
+                f"{name!r} is no name of a savepoint: write a letter, then letters, digits, '_', '.' and '-'"
+            )
         if name in self._found():
             raise self._taken(name)
         for _ in range(_TRIES):
@@ -89,8 +92,6 @@ class Savepoints:
 
     def _latest(self) -> Manifest:
         """The latest epoch; a fence has the state of the one before."""
-        from .epoch_files import EpochFiles  # which needs this module to go back
-
         files = EpochFiles(self._store)
         for _ in range(_TRIES):
             numbers = files.numbers()

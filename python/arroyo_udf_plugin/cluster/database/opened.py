@@ -34,8 +34,6 @@ MIGRATIONS = Path(__file__).with_name("migrations")
 LATEST = "v0004"
 """The revision that this program reads and writes: the last of `migrations/versions`."""
 
-_PLACES = "v0004"  # from this revision on, each job has the place of its state
-
 KEY_FILE = "secrets.key"
 
 PATIENCE: dict[str, Any] = {"connect_timeout": 10, "tcp_user_timeout": 30_000}
@@ -125,9 +123,9 @@ class Database:
             "that one, or restore the copy that it made before"
         )
 
-    def migrate(self, checkpoints: str | None = None) -> str | None:
-        """Brings it to this program's revision, and checks its key file. checkpoints: where jobs of earlier programs
-        have their state. Returns the revision before; None: it was empty. Raises InvalidState."""
+    def migrate(self) -> str | None:
+        """Brings it to this program's revision, and checks its key file. Returns the revision before; None: it was
+        empty. Raises InvalidState."""
         if self.is_sqlite and self.engine.url.database:
             file = Path(self.engine.url.database)
             file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -141,12 +139,6 @@ class Database:
                     self._copy(before)
                 _upgrade(connection)
             keying.check(connection, self._keys, self.url)
-            if before is not None and before < _PLACES and checkpoints is not None:
-                from .pipelines import decide_places  # here, because it uses this module
-
-                with Session(connection) as session:
-                    decide_places(session, checkpoints)
-                    session.flush()
             return before
 
     @contextlib.contextmanager

@@ -20,7 +20,7 @@ from ...errors import InvalidArgument
 from ..states import State
 from . import artifacts
 from .changes import tell_changes
-from .errors import InUse, NotFound, once
+from .errors import Ended, InUse, NotFound, once
 from .ids import new_id
 from .models import ConnectionTableUse, Job, JobStatus, Leftover, Pipeline
 from .opened import now
@@ -77,7 +77,7 @@ def create(
         created_at=time,
     )
     job_id = new_id("job")
-    state = None if is_preview else state_url or checkpoints
+    state = None if is_preview else state_url or checkpoints or None
     job = Job(
         id=job_id,
         pipeline_id=pipeline.id,
@@ -162,12 +162,12 @@ def restart(
     """Asks for a new start, with the state of the last checkpoint or without; it also is a wish to run. restore: what
     to go back to first: see `Job`.
 
-    Raises NotFound, InUse for a job that has nothing left to do.
+    Raises NotFound, Ended for a job that has nothing left to do.
     """
     whole = _locked(session, pipeline_id)
     job = whole.job
     if whole.status.state == State.FINISHED:
-        raise InUse("its job has finished, and all rows are in its sinks: to run the query again, create a pipeline")
+        raise Ended("its job has finished, and all rows are in its sinks: to run the query again, create a pipeline")
     job.stop = "none"
     job.restart_nonce += 1
     job.restart_mode = "force" if force else "safe"
@@ -182,17 +182,20 @@ def replan(
     session: Session,
     pipeline_id: str,
     *,
+    query: str | None,
     program: Mapping[str, Any],
     graph: Mapping[str, Any],
     tables: Sequence[str],
     libraries: Collection[str],
 ) -> None:
-    """What the next generation of its job runs. tables: ids of the connection tables that it uses. libraries: hashes.
+    """What the next generation of its job runs. query: None: the same. tables: ids of the connection tables that it
+    uses. libraries: hashes.
 
     Raises NotFound.
     """
     pipeline = _locked(session, pipeline_id).pipeline
     pipeline.program, pipeline.graph = dict(program), dict(graph)
+    pipeline.query = pipeline.query if query is None else query
     session.execute(delete_rows(ConnectionTableUse).where(ConnectionTableUse.pipeline_id == pipeline_id))
     _use(session, pipeline_id, tables)
     artifacts.use(session, pipeline_id, libraries)
@@ -222,16 +225,16 @@ def decide_places(session: Session, checkpoints: str) -> None:
     """Of jobs that an earlier version of the program has created: where that one looked for their state."""
     found = session.execute(_listed().where(Job.place.is_(None)))
     for pipeline, job, _ in found:
+        text = pipeline.state_url or checkpoints
         try:
-            state = state_location(pipeline.state_url or checkpoints, {**os.environ, **job.env_vars})
-        except InvalidArgument as error:  # it could not start, either
-            _log.warning("job %s gets no place for its state: %s", job.id, error)
-            continue
-        job.place = str(state.child(job.id))
+            job.place = str(state_location(text, {**os.environ, **job.env_vars}).child(job.id))
+        except InvalidArgument as error:  # nobody begins anew for that: its next start finds nothing there, and fails
+            _log.warning("the place of the state of job %s is not known: %s", job.id, error)
+            job.place = f"{text.rstrip('/')}/{job.id}"
 
 
 def state_of(job: Job) -> Location | None:
-    """Where the checkpoints of its history are; None: it has none."""
+    """Where the checkpoints of its history are; None: it has none. Raises InvalidArgument."""
     return None if job.place is None else location_of(job.place).child(str(job.history))
 
 

@@ -12,6 +12,7 @@ import contextlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from ...connectors.described import VARIABLE
 from ...connectors.location import DATABASES, Location, database_of, pattern_of
@@ -36,6 +37,24 @@ def _named(text: Text) -> Iterator[tuple[str, int]]:
                     yield option.value, option.at
         elif isinstance(statement, Set) and statement.name == "dead_letters":
             yield statement.value, statement.at
+
+
+def outside_of(pipeline: Mapping[str, Any], roots: Sequence[str], environment: Mapping[str, str]) -> str | None:
+    """As `outside`, of a described pipeline, whose variables may have other values by now."""
+    found = (outside(place, roots, environment) for place in _places(pipeline))
+    return next((why for why in found if why is not None), None)
+
+
+def _places(described: Any) -> Iterator[str]:
+    if isinstance(described, Mapping):
+        for key, value in described.items():
+            if key in ("path", "uri", "paths", "schema") and isinstance(value, str | list | tuple):
+                yield from [value] if isinstance(value, str) else (each for each in value if isinstance(each, str))
+            else:
+                yield from _places(value)
+    elif isinstance(described, list | tuple):
+        for each in described:
+            yield from _places(each)
 
 
 def statements(text: Text) -> Iterator[Statement]:
