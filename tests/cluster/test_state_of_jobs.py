@@ -47,7 +47,7 @@ def run_a_while(cluster: Cluster, posted: str) -> str:
     """Until there are some checkpoints, and then no longer. Returns the job's id."""
     job = cluster.await_state(posted, "Running").job.id
     until(lambda: cluster.get(posted).status.epoch > 4, "some checkpoints")
-    cluster.change(posted, stop="immediate")
+    cluster.change(posted, stop="checkpoint")
     cluster.await_state(posted, "Stopped")
     return job
 

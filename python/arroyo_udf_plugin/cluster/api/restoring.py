@@ -15,6 +15,7 @@ import fastapi
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
+from ...engine.epoch_files import EpochFiles
 from ...engine.savepoints import Savepoint as Taken
 from ...engine.savepoints import Savepoints
 from ...engine.store import Store, open_store
@@ -75,9 +76,14 @@ def restorable(parts: ThePart, id: str, job_id: str) -> Restorable:
     with parts.database.read() as session:
         whole = job_at(session, id, job_id)
         retained = _retained(session, whole)
-    savepoints = [] if whole.job.place is None else listed(parts, id, job_id).data
+    if whole.job.place is None:
+        there, savepoints = set[int](), list[Savepoint]()
+    else:
+        there, savepoints = _there(_state(parts, id, job_id)), listed(parts, id, job_id).data
     return Restorable(
-        checkpoints=[RetainedCheckpoint(epoch=one.epoch, finish_time=one.finish_time) for one in retained],
+        checkpoints=[
+            RetainedCheckpoint(epoch=one.epoch, finish_time=one.finish_time) for one in retained if one.epoch in there
+        ],
         savepoints=savepoints,
         sinks=list(_later_rows(whole)),
     )
@@ -91,9 +97,10 @@ def restore(parts: ThePart, id: str, job_id: str, asked: RestorePost) -> Pipelin
         raise Refusal(400, "name what to go back to: either epoch or savepoint")
     if asked.savepoint is not None and asked.savepoint not in [one.name for one in listed(parts, id, job_id).data]:
         raise Refusal(404, "Savepoint not found")
+    in_store = _there(_state(parts, id, job_id)) if asked.epoch is not None else set[int]()
     with parts.database.begin() as session:
         whole = job_at(session, id, job_id)
-        there = [one.epoch for one in _retained(session, whole)]
+        there = [one.epoch for one in _retained(session, whole) if one.epoch in in_store]
         if asked.epoch is not None and asked.epoch not in there:
             raise Refusal(404, f"Checkpoint not found: there are {', '.join(map(str, there)) or 'none'}")
         _check_doubles(whole, asked)
@@ -123,6 +130,12 @@ def _later_rows(whole: Whole) -> Iterator[LaterRows]:
         yield LaterRows(sink=name, later_rows=sink.fate)
     if described.dead_letters is not None:
         yield LaterRows(sink="dead_letters", later_rows=described.dead_letters.fate)
+
+
+def _there(store: Store) -> set[int]:
+    """Epochs that are in the place now: the job may have gone on since it has told its last one."""
+    with _reading():
+        return set(EpochFiles(store).numbers())
 
 
 def _retained(session: Session, whole: Whole) -> list[Checkpoint]:

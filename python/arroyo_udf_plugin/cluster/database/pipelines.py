@@ -160,7 +160,8 @@ def restart(
     restore: Mapping[str, Any] | None = None,
 ) -> Whole:
     """Asks for a new start, with the state of the last checkpoint or without; it also is a wish to run. restore: what
-    to go back to first: see `Job`.
+    to go back to first, see `Job`; a last checkpoint before that would be given up, and push an old one out, so there
+    is none.
 
     Raises NotFound, Ended for a job that has nothing left to do.
     """
@@ -170,7 +171,7 @@ def restart(
         raise Ended("its job has finished, and all rows are in its sinks: to run the query again, create a pipeline")
     job.stop = "none"
     job.restart_nonce += 1
-    job.restart_mode = "force" if force else "safe"
+    job.restart_mode = "force" if force or restore is not None else "safe"
     job.history += ignore_state
     job.restore = None if restore is None else {**restore, "nonce": job.restart_nonce}
     _mark(session, job)
