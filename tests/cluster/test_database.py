@@ -451,3 +451,23 @@ def test_a_wish_that_another_program_writes_wakes_the_controller(each: Database,
         with other.begin() as session:
             made(session)
         assert woken.wait(30)
+
+
+def test_a_retained_checkpoint_is_not_forgotten_however_many_follow(each: Database) -> None:
+    with each.begin() as session:
+        job = made(session).job.id
+        for epoch in (1, 2, 300, 900):
+            history.checkpoint(session, job, epoch, generation=1, state="ready", start_time=1, history=2)
+        history.retain(session, job, 2, [1, 900])
+        history.drop_checkpoints(session, job, 200, 300)
+        assert [(one.epoch, one.retained) for one in history.checkpoints(session, job)] == [(1, True), (300, False)]
+        history.retain(session, job, 3, [1])  # of another history
+        assert not any(one.retained for one in history.checkpoints(session, job))
+
+
+def test_an_epoch_that_was_told_is_not_forgotten_for_an_earlier_one(each: Database) -> None:
+    with each.begin() as session:
+        job = made(session).job.id
+        for epoch in (3, 7, 5):
+            jobs.came_to(session, job, epoch)
+        assert pipelines.of_job(session, job).status.epoch == 7

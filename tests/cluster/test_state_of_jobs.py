@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 from clusters import Cluster, settings_in
+from programs import Client, Program
 from test_controller import counters, counting
 from waiting import until
 
@@ -115,6 +117,20 @@ def test_an_older_copy_of_the_checkpoints_is_refused(make: Make, tmp_path: Path)
     cluster.change(posted, stop="none")
     status = cluster.await_state(posted, "Failed").status
     assert f"and checkpoint {status.epoch} was taken" in (status.failure_message or "")
+
+
+def test_the_checkpoints_of_another_job_are_refused(make: Make, tmp_path: Path) -> None:
+    cluster = make()
+    one, other = (cluster.post(counting(tmp_path / name, rate=2000)) for name in ("one", "other"))
+    jobs = [run_a_while(cluster, posted) for posted in (one, other)]
+    place, others = (tmp_path / "checkpoints" / job for job in jobs)
+    shutil.rmtree(place)
+    others.rename(place)
+    with cluster.database.begin() as session:
+        pipelines.get(session, one).status.epoch = 1
+    cluster.change(one, stop="none")
+    status = cluster.await_state(one, "Failed").status
+    assert f"has checkpoints of the pipeline '{jobs[1]}-0', not of '{jobs[0]}-0'" in (status.failure_message or "")
 
 
 def test_a_failed_place_is_begun_anew_only_if_somebody_says_so(make: Make, tmp_path: Path) -> None:
@@ -311,3 +327,36 @@ def run_a_while_with_rows(cluster: Cluster, posted: str, root: Path) -> None:
     until(lambda: any((root / "out").glob("part-*.csv")), "rows in the sink")
     cluster.change(posted, stop="checkpoint")
     cluster.await_state(posted, "Stopped")
+
+
+LINKED = """
+CREATE TABLE n WITH (connector = 'impulse', event_rate = '100');
+CREATE TABLE t (a TEXT) WITH (connector = 'filesystem', type = 'source', path = '{root}/a.csv', format = 'csv');
+CREATE TABLE o (a TEXT) WITH (connector = 'filesystem', type = 'sink', path = '{root}/out', format = 'json');
+INSERT INTO o SELECT a FROM t UNION ALL SELECT CAST(counter AS TEXT) AS a FROM n;
+"""
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("scheduler", ["embedded", "process"])
+def test_a_file_that_became_a_link_to_elsewhere_is_not_opened(
+    start: Callable[..., Program], tmp_path: Path, scheduler: str
+) -> None:
+    root, secret = tmp_path / "root", tmp_path / "secret.csv"
+    root.mkdir()
+    (root / "a.csv").write_text("a\nx\n")
+    secret.write_text("a\nTOPSECRET\n")
+    environment = {"ARROYO_UDF__FILES__ROOTS": json.dumps([str(root)])}
+    program = start("cluster", tmp_path / "data", "--port", "0", "--scheduler", scheduler, environment=environment)
+    client = Client(program.address)
+    body = {"name": "p", "query": LINKED.replace("{root}", str(root)), "parallelism": 1}
+    posted = client.ask("POST", "/pipelines", body | {"checkpoint_interval_micros": 1_000_000})["id"]
+    client.await_state(posted, "Running")
+    client.ask("PATCH", f"/pipelines/{posted}", {"stop": "checkpoint"})
+    client.await_state(posted, "Stopped")
+    (root / "a.csv").unlink()
+    (root / "a.csv").symlink_to(secret)
+    client.ask("PATCH", f"/pipelines/{posted}", {"stop": "none"})
+    reason = client.await_state(posted, "Failed")["failure_reason"]
+    assert f"{root}/a.csv is outside of the folders that pipelines may use: {root}" in reason["error"]
+    assert reason["domain"] == "user"

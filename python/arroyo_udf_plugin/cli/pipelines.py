@@ -42,21 +42,18 @@ _UDFS = click.option(
 )
 
 
-class _Checkpoint(click.ParamType):
+def _checkpoint(context: click.Context, parameter: click.Parameter, value: str | None) -> int | str | None:
     """The number of a checkpoint, or the name of a savepoint."""
-
-    name = "checkpoint"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
-        text = str(value)
-        if not text.isdecimal():
-            return text
-        return int(text) if int(text) else self.fail("0 is no checkpoint: they begin with 1", param, ctx)
+    if value is None or not value.isdecimal():
+        return value
+    if not int(value):
+        raise click.BadParameter("0 is no checkpoint: they begin with 1", context, parameter)
+    return int(value)
 
 
 _RESTORE = click.option(
     "--restore",
-    type=_Checkpoint(),
+    callback=_checkpoint,
     metavar="NUMBER|NAME",
     help="Go back to this checkpoint, or savepoint, and on from there.",
 )

@@ -133,8 +133,9 @@ def one_checkpoint(session: Session, job_id: str, epoch: int) -> Checkpoint:
 
 
 def drop_checkpoints(session: Session, job_id: str, before: int, after: int) -> None:
-    """Forgets epochs before the one, and after the other: those are of a history that a start without state ended."""
-    outside = or_(Checkpoint.epoch < before, Checkpoint.epoch > after)
+    """Forgets epochs before the one, unless they are retained, and after the other: those are of a history that a
+    start without state ended."""
+    outside = or_(and_(Checkpoint.epoch < before, Checkpoint.retained.is_(False)), Checkpoint.epoch > after)
     session.execute(delete(Checkpoint).where(Checkpoint.job_id == job_id, outside))
 
 
