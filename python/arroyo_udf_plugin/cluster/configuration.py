@@ -149,7 +149,8 @@ class Settings(BaseSettings):
     data: Path = pydantic.Field(default_factory=_data)
     """The folder of everything that the cluster keeps. A new one can be read by its user only."""
     checkpoint_url: PlaceUrl | None = None
-    """Where the state of new jobs is kept: a folder or an object store's URL; default: `checkpoints` in the data folder."""
+    """Where the state of new jobs is kept: a folder or an object store's URL; default: `checkpoints` in the data
+    folder."""
     artifact_url: PlaceUrl | None = None
     """Where built functions are kept: a folder or an object store's URL; default: `artifacts` in the data folder."""
     database: DatabaseSettings = DatabaseSettings()
