@@ -95,6 +95,8 @@ class Worker:
                 threading.Thread(target=self._trace, args=(time.time(),), daemon=True).start()
         elif report.event is not None:
             failpoints.reached("ended")
+        elif self._started is not None and report.epoch:  # which is told again to each new controller
+            self._started = replace(self._started, epoch=report.epoch, retained=report.retained)
         self._measured.note(report)
         self._reports.put(report)
 
