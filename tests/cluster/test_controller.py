@@ -268,7 +268,7 @@ def test_a_deleted_pipeline_leaves_no_state(cluster: Cluster, tmp_path: Path) ->
     place = tmp_path / "checkpoints" / job
     assert place.exists()
     with cluster.database.begin() as session:
-        pipelines.delete(session, posted, str(tmp_path / "checkpoints"))
+        pipelines.delete(session, posted)
     until(lambda: not place.exists(), "the state to be removed")
 
 

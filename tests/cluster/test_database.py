@@ -24,7 +24,8 @@ from arroyo_udf_plugin.errors import InvalidArgument, InvalidState
 
 def made(session: Any, **changes: Any) -> pipelines.Whole:
     given: dict[str, Any] = {"name": "p", "query": "SELECT 1", "program": {}, "graph": {"nodes": [], "edges": []}}
-    return pipelines.create(session, **given | {"checkpoint_interval_micros": 10_000_000} | changes)
+    given |= {"checkpoint_interval_micros": 10_000_000, "checkpoints": "/state"}
+    return pipelines.create(session, **given | changes)
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.server)])
@@ -180,12 +181,12 @@ def test_only_a_pipeline_that_has_ended_can_be_deleted(each: Database) -> None:
         whole = made(session)
         history.log(session, whole.job.id, 1, "info", "started")
         with pytest.raises(InUse, match="its job is Created"):
-            pipelines.delete(session, whole.pipeline.id, "/state")
+            pipelines.delete(session, whole.pipeline.id)
         session.execute(sqlalchemy.update(JobStatus).values(state="Failed"))
     with each.begin() as session:
-        pipelines.delete(session, whole.pipeline.id, "/state")
+        pipelines.delete(session, whole.pipeline.id)
         with pytest.raises(NotFound):
-            pipelines.delete(session, whole.pipeline.id, "/state")
+            pipelines.delete(session, whole.pipeline.id)
         assert session.query(Pipeline).count() == session.query(Job).count() == 0
         assert list(jobs.leftovers(session)) == [f"/state/{whole.job.id}"]
         jobs.removed(session, f"/state/{whole.job.id}")
@@ -371,7 +372,7 @@ def test_a_library_stays_as_long_as_somebody_has_it(each: Database) -> None:
             functions.delete(session, udf.id)
         assert list(jobs.leftovers(session)) == []
     with each.begin() as session:
-        pipelines.delete(session, whole.pipeline.id, "/state")
+        pipelines.delete(session, whole.pipeline.id)
         assert set(jobs.leftovers(session)) == {"/1", f"/state/{whole.job.id}"}
     assert reserved(each, "/2") == {"ab": "/2"}
 
@@ -450,3 +451,23 @@ def test_a_wish_that_another_program_writes_wakes_the_controller(each: Database,
         with other.begin() as session:
             made(session)
         assert woken.wait(30)
+
+
+def test_a_retained_checkpoint_is_not_forgotten_however_many_follow(each: Database) -> None:
+    with each.begin() as session:
+        job = made(session).job.id
+        for epoch in (1, 2, 300, 900):
+            history.checkpoint(session, job, epoch, generation=1, state="ready", start_time=1, history=2)
+        history.retain(session, job, 2, [1, 900])
+        history.drop_checkpoints(session, job, 200, 300)
+        assert [(one.epoch, one.retained) for one in history.checkpoints(session, job)] == [(1, True), (300, False)]
+        history.retain(session, job, 3, [1])  # of another history
+        assert not any(one.retained for one in history.checkpoints(session, job))
+
+
+def test_an_epoch_that_was_told_is_not_forgotten_for_an_earlier_one(each: Database) -> None:
+    with each.begin() as session:
+        job = made(session).job.id
+        for epoch in (3, 7, 5):
+            jobs.came_to(session, job, epoch)
+        assert pipelines.of_job(session, job).status.epoch == 7

@@ -89,6 +89,7 @@ def test_a_kept_database_becomes_one_of_this_program(load: Callable[[str], Datab
         assert whole.pipeline.program["variables"] == {"CP_1_URI": "secret of a profile"}
         assert whole.status.settings["env_vars"] == whole.job.env_vars
         assert [row.epoch for row in history.checkpoints(session, whole.job.id)] == [7]
+        assert (whole.status.epoch, whole.status.history, whole.job.restore) == (7, 0, None)
         (numbers,) = history.numbers(session, whole.job.id)
         assert "nodes" in upgraded(numbers.numbers)
         assert [row.batch for row in history.output(session, whole.job.id)] == ['[{"x": 1}]']

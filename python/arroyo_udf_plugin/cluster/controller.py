@@ -51,7 +51,7 @@ from .states import Action, Event, State, Step, next_step
 from .task import Report, Task, Tell
 from .tidying import tidy_files, tidy_rows
 from .timers import Timers
-from .wishes import wanted
+from .wishes import to_restore, wanted
 from .work import Act, Work
 
 _log = logging.getLogger(__name__)
@@ -453,16 +453,19 @@ class Controller:
 
     def _task(self, whole: Whole) -> Task:
         job, pipeline = whole.job, whole.pipeline
-        root = pipelines.place_of(whole, self._settings.checkpoints)
         return Task(
             job_id=job.id,
             generation=whole.status.generation,
             program=pipeline.program,
             parallelism=job.parallelism,
             checkpoint_interval=job.checkpoint_interval_micros / 1e6,
-            place=None if pipeline.is_preview else f"{root}/{job.history}",
+            place=None if job.place is None else f"{job.place}/{whole.status.history}",
             environment=job.env_vars,
             drain_time=self._limits.drain_time,
+            resume_at=whole.status.epoch,
+            restore=to_restore(job, whole.status),
+            retain=self._limits.retained_checkpoints,
+            retain_for=self._limits.retained_time,
             libraries=str(self._settings.functions / LIBRARIES),
             trace_parent=self._spans.parent(job.id),
         )
@@ -502,7 +505,7 @@ class Controller:
     def _tidy(self) -> None:
         if self._term is None:
             return
-        tidy_rows(self._database, self._writing, self._settings)
+        tidy_rows(self._database, self._writing)
         with self._database.read() as session:
             generations = jobs.open_generations(session)
         tidy_files(self._settings, generations)

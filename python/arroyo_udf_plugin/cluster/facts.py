@@ -22,6 +22,8 @@ def facts_of(whole: Whole, step: Step, report: Report | None, restarts: int) -> 
         facts |= {
             "generation": status.generation + 1,
             "restart_nonce": job.restart_nonce,
+            "history": job.history,
+            "epoch": status.epoch if job.history == status.history else 0,
             "settings": settings_of(job),
         }
     if step.state is State.COMPILING and State(status.state).is_terminal:
@@ -29,6 +31,7 @@ def facts_of(whole: Whole, step: Step, report: Report | None, restarts: int) -> 
     if step.state is State.RUNNING:
         is_new = status.start_time is None or status.finish_time is not None
         facts |= {"start_time": now() if is_new else status.start_time, "finish_time": None}
+        facts["restored"] = status.restart_nonce
         facts["tasks"] = report.tasks if report is not None else status.tasks
     if step.state is State.RECOVERING:
         facts["restarts"] = restarts + 1

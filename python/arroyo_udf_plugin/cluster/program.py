@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+from ..connectors.location import confined_to
 from .api import create_app
 from .api.parts import Parts
 from .configuration import ApiSettings, Settings
@@ -22,6 +23,7 @@ from .controller_port import create_app as create_port
 from .controller_port import jobs_of
 from .database.changes import Changes
 from .database.opened import Database
+from .database.pipelines import decide_places
 from .monitoring.exposition import Exposition
 from .monitoring.families import Source
 from .monitoring.measured import Measured
@@ -41,10 +43,12 @@ _log = logging.getLogger(__name__)
 
 @contextlib.contextmanager
 def opened(settings: Settings) -> Iterator[Database]:
-    """The database, migrated."""
+    """The database, migrated; each job in it has the place of its state."""
     make_private(settings.data)
     with contextlib.closing(Database.open(settings.database_url, settings.key_file)) as database:
         database.migrate()
+        with database.begin() as session:
+            decide_places(session, settings.checkpoints)
         yield database
 
 
@@ -72,9 +76,14 @@ def controlling(
 
     is_embedded = (settings.controller.scheduler or scheduler) == "embedded"
     make = embedded if is_embedded else partial(ProcessScheduler, settings=settings)
+    roots = settings.files.roots or None if is_embedded else None
     controller = Controller(database, settings, make)
     exposition = Exposition([jobs_of(controller, database), controller.tell, measured.tell])
-    with _monitored(controller, database, settings, exposition), contextlib.closing(Changes(database, controller.wake)):
+    with (
+        confined_to(roots),
+        _monitored(controller, database, settings, exposition),
+        contextlib.closing(Changes(database, controller.wake)),
+    ):
         controller.start()
         try:
             yield controller

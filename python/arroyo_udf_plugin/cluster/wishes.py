@@ -25,6 +25,11 @@ def settings(job: Job) -> dict[str, Any]:
     }
 
 
+def to_restore(job: Job, status: JobStatus) -> dict[str, Any] | None:
+    """What its next generation goes back to first: see `Job.restore`. None: nothing, or a generation has done it."""
+    return job.restore if job.restore is not None and job.restore["nonce"] > status.restored else None
+
+
 def wanted(job: Job, status: JobStatus) -> Event | None:
     """None: it is as it should be."""
     if job.stop != "none":

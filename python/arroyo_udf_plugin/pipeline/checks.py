@@ -46,8 +46,8 @@ class Problems:
         self.found: list[Problem] = []
         self._secrets = secrets
 
-    def add(self, key: Key, text: str) -> None:
-        self.found.append(Problem(key, self.hidden(in_keys(text))))
+    def add(self, key: Key, text: str, error: type[Exception] | None = None) -> None:
+        self.found.append(Problem(key, self.hidden(in_keys(text)), error))
 
     def hidden(self, text: str) -> str:
         """A text without the values of variables."""
@@ -59,7 +59,7 @@ class Problems:
         try:
             yield
         except (ArroyoUdfError, OSError) as error:
-            self.add(key, str(error))
+            self.add(key, str(error), type(error))
 
 
 class Plugins:

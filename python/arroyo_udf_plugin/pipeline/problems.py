@@ -14,10 +14,11 @@ from .lines import Key, line_of
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """key: where; () is the whole description. text: what is wrong, and what to write instead."""
+    """key: where; () is the whole description. text: what is wrong, and what to write instead. error: of this kind."""
 
     key: Key
     text: str
+    error: type[Exception] | None = None
 
     @property
     def path(self) -> str:

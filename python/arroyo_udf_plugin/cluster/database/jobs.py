@@ -62,6 +62,18 @@ def generations(session: Session, job_ids: Sequence[str]) -> dict[str, int]:
     return {row.job_id: row.generation for row in session.execute(found)}
 
 
+def histories(session: Session, job_ids: Sequence[str]) -> dict[str, int]:
+    """Those whose checkpoints the running, or last, generations of these jobs have."""
+    found = select(JobStatus.job_id, JobStatus.history).where(JobStatus.job_id.in_(job_ids))
+    return {row.job_id: row.history for row in session.execute(found)}
+
+
+def came_to(session: Session, job_id: str, epoch: int) -> None:
+    """Somebody has told this epoch: no later generation may go on from an earlier one."""
+    later = JobStatus.job_id == job_id, JobStatus.epoch < epoch
+    session.execute(update(JobStatus).where(*later).values(epoch=epoch))
+
+
 def by_state(session: Session) -> dict[str, int]:
     """How many jobs are in each state, without previews. UserFailed: failed by an error of the user."""
     domain = JobStatus.failure_domain
