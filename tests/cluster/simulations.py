@@ -98,6 +98,8 @@ class World:
 class Scheduler:
     """Starts and stops workers of a world, as processes that outlive their controller."""
 
+    refused = 0
+
     def __init__(self, world: World, tell: Callable[[Report], None]) -> None:
         self.world, self.tell = world, tell
 

@@ -244,7 +244,7 @@ def test_a_preview_ends_by_itself_and_is_not_tried_again(cluster: Cluster, tmp_p
     assert status.finish_time is not None
     assert status.finish_time - status.start_time >= 100_000
     cluster.change(posted, stop="none")
-    until(lambda: not cluster.get(posted).job.pending, "the controller to see it")
+    until(lambda: (job := cluster.get(posted).job).fulfilled == job.revision, "the controller to see it")
     assert cluster.get(posted).status.generation == 1
 
 

@@ -47,6 +47,8 @@ from .taken import Taken, taken
 
 OUTPUT = "output of the worker"
 """The message of a report whose details are that."""
+NOTHING_RUNS = "nothing of it runs"
+"""The message of a scheduler that is to stop what it does not have."""
 PROGRESS_EVERY = 2.0
 """Seconds from one count to the next."""
 
@@ -86,7 +88,8 @@ class Report:
     """What a generation tells, or a scheduler about it.
 
     event: None: it only goes on. tasks: with `started`. message, details, domain: why it has ended, with an error.
-    numbers: so far. checkpoint: the latest, once, and again with the last report. shown: batches of previews.
+    outage: what does not answer, if it has ended by that. numbers: so far. checkpoint: the latest, once, and again with
+    the last report. shown: batches of previews.
     """
 
     job_id: str
@@ -96,6 +99,7 @@ class Report:
     message: str = ""
     details: str = ""
     domain: str = "internal"
+    outage: str = ""
     numbers: Numbers | None = None
     checkpoint: Taken | None = None
     shown: Sequence[Shown] = ()

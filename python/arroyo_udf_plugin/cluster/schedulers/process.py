@@ -31,7 +31,7 @@ from ..configuration import PREFIX, Settings
 from ..monitoring.pushing import WORKER, Gateway
 from ..serving import Server
 from ..states import Event
-from ..task import OUTPUT, Report, Task, Tell
+from ..task import NOTHING_RUNS, OUTPUT, Report, Task, Tell
 from . import protocol, worker_files
 from .interface import How
 from .worker_output import WorkerOutput
@@ -117,6 +117,7 @@ class ProcessScheduler:
         self._servers: list[Server] = []  # mostly one
         self._served: tuple[int, int] | None = None
         self._closed = threading.Event()
+        self.refused = 0
 
     # ---- Called by the controller ----
 
@@ -130,7 +131,7 @@ class ProcessScheduler:
         failpoints.reached("stopping")
         running = self._find(job_id, generation)
         if running is None:
-            self._tell(Report(job_id, generation, Event.LOST, message="nothing of it runs"))
+            self._tell(Report(job_id, generation, Event.LOST, message=NOTHING_RUNS))
         elif how == "kill":
             threading.Thread(target=self._kill, args=(job_id, generation), daemon=True).start()
         else:
