@@ -1,5 +1,6 @@
 """Workers, clocks and databases of tests: what may happen to them is decided by the test, one event after the other."""
 
+import functools
 import shutil
 import sqlite3
 import tempfile
@@ -19,14 +20,19 @@ from arroyo_udf_plugin.cluster.states import Event
 from arroyo_udf_plugin.cluster.task import Report, Task
 
 
+class Killed(BaseException):
+    """A controller's process ends."""
+
+
 class Faults:
-    """Lets a database fail: statements and commits, before they are done or after. seen: how many there were."""
+    """Lets a database fail: statements and commits, before they are done or after; or lets the controller's process end
+    there, or before or after it asks its scheduler. seen: how many of all these there were."""
 
     def __init__(self, database: Database) -> None:
         self.left = 0  # failures in a row
         self.after = 0  # so many statements and commits
         self.is_done_before = False  # what fails has been done; only the answer is lost
-        self.is_off = False
+        self.is_off = self.is_kill = False
         self.seen = 0
         engine = database.engine
         event.listen(engine, "before_cursor_execute", lambda *_: self._perhaps(is_done=False))
@@ -40,8 +46,15 @@ class Faults:
 
         engine.dialect.do_commit = do_commit  # type: ignore[method-assign]
 
-    def plan(self, after: int, times: int, is_done: bool) -> None:
-        self.after, self.left, self.is_done_before = after, times, is_done
+    def plan(self, after: int, times: int, is_done: bool, is_kill: bool = False) -> None:
+        self.after, self.left, self.is_done_before, self.is_kill = after, times, is_done, is_kill
+
+    def asked(self, is_done: bool) -> None:
+        """The scheduler."""
+        if self.is_kill:
+            self._perhaps(is_done)
+        else:
+            self.seen += not is_done
 
     def _perhaps(self, is_done: bool) -> None:
         self.seen += not is_done
@@ -50,6 +63,8 @@ class Faults:
         self.after -= 1
         if self.after < 0:
             self.left -= 1
+            if self.is_kill:
+                raise Killed
             lost = sqlite3.OperationalError("the connection is lost")
             raise sqlalchemy.exc.OperationalError("", {}, lost)
 
@@ -66,8 +81,10 @@ class Runs:
 
 @dataclass
 class World:
-    """What runs, whichever controller is there. started: generations of each job, in order."""
+    """What runs, whichever controller is there. started: generations of each job, in order. asked: called before and
+    after a scheduler does something."""
 
+    asked: Callable[[bool], None] = lambda is_done: None
     workers: dict[str, Runs] = field(default_factory=dict)
     started: dict[str, list[int]] = field(default_factory=dict)
 
@@ -95,6 +112,17 @@ class World:
                 runs.owner.tell(Report(job_id, runs.generation, numbers=numbers))
 
 
+def asked(do: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(do)
+    def wrapped(self: "Scheduler", *arguments: Any) -> Any:
+        self.world.asked(False)
+        found = do(self, *arguments)
+        self.world.asked(True)
+        return found
+
+    return wrapped
+
+
 class Scheduler:
     """Starts and stops workers of a world, as processes that outlive their controller."""
 
@@ -103,6 +131,7 @@ class Scheduler:
     def __init__(self, world: World, tell: Callable[[Report], None]) -> None:
         self.world, self.tell = world, tell
 
+    @asked
     def start(self, task: Task) -> None:
         started = self.world.started.setdefault(task.job_id, [])
         assert task.job_id not in self.world.workers, "two generations run at once"
@@ -110,6 +139,7 @@ class Scheduler:
         started.append(task.generation)
         self.world.workers[task.job_id] = Runs(task.generation, self)
 
+    @asked
     def stop(self, job_id: str, generation: int, how: str) -> None:
         runs = self.world.workers.get(job_id)
         if runs is None or runs.generation != generation:
@@ -118,6 +148,7 @@ class Scheduler:
             mode = {"save": "saving", "drain": "saving", "cancel": "cancelled", "kill": "killed"}[how]
             runs.mode = "cancelled" if runs.mode == "cancelled" and mode == "saving" else mode
 
+    @asked
     def clear(self, job_id: str, generation: int) -> None:
         runs = self.world.workers.get(job_id)
         if runs is None:
@@ -125,6 +156,7 @@ class Scheduler:
         else:
             runs.mode, runs.is_cleared, runs.owner = "killed", True, self
 
+    @asked
     def take_over(self, task: Task) -> bool:
         job_id, generation = task.job_id, task.generation
         runs = self.world.workers.get(job_id)
@@ -158,7 +190,7 @@ class Simulation:
         self.faults = Faults(self.faulty)
         self.settings = settings_in(self.folder, max_backoff=1.0, **limits)
         self.now = 0.0
-        self.world = World()
+        self.world = World(asked=self.faults.asked)
         self.controllers: list[Controller] = []
 
     def _open(self) -> Database:
@@ -212,9 +244,13 @@ class Simulation:
 
     def turn(self) -> None:
         """Of each controller; somebody has written meanwhile."""
-        for controller in self.controllers:
+        for controller in list(self.controllers):
             controller.wake()
-            controller.turn()
+            try:
+                controller.turn()
+            except Killed:
+                self.crash(controller)
+                self.start()
 
     def settle(self, seconds: int) -> None:
         """Everything answers, for so long."""

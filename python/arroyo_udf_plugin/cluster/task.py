@@ -107,11 +107,6 @@ class Report:
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
 
-    @classmethod
-    def of_json(cls, told: Mapping[str, Any]) -> Report:
-        event = told.get("event")
-        return cls(**_known(cls, told) | {"event": None if event is None else Event(event)})
-
 
 def _known(kind: type[Any], told: Mapping[str, Any]) -> dict[str, Any]:
     """Without what another version of the program may have added."""

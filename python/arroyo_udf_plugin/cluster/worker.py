@@ -52,6 +52,10 @@ class Gone(Exception):
     """The controller does not know this generation any more."""
 
 
+class Refused(Gone):
+    """The controller does not understand what it is told."""
+
+
 class Alone(Exception):
     """There is no controller."""
 
@@ -125,7 +129,10 @@ class Worker:
 
     def _report(self) -> None:
         while (report := self._reports.get()) is not None:
-            self._ask("reports", [report.as_json()])
+            try:
+                self._ask("reports", [report.as_json()])
+            except Refused as error:
+                _log.warning("a report is left out: %s", error)
 
     def _listen(self) -> None:
         name, seen = "", 0
@@ -155,7 +162,7 @@ class Worker:
             if status == protocol.GONE:
                 raise Gone(answer["error"])
             if status != http.client.OK:
-                raise Gone(f"the controller answers {status}: {answer}")
+                raise (Refused if status == http.client.BAD_REQUEST else Gone)(f"the controller answers {status}: {answer}")
             return answer
 
 

@@ -14,6 +14,7 @@ import asyncio
 import contextlib
 import hmac
 import json
+import logging
 import os
 import secrets
 import select
@@ -32,13 +33,16 @@ from ..monitoring.pushing import WORKER, Gateway
 from ..serving import Server
 from ..states import Event
 from ..task import NOTHING_RUNS, OUTPUT, Report, Task, Tell
-from . import protocol, worker_files
+from . import messages, protocol, worker_files
 from .interface import How
+from .messages import Refused
 from .worker_output import WorkerOutput
 
 _LOOK_EVERY = 1.0  # seconds between two looks at who has been silent, and at what workers have written
 _LEAVES_IN = 10.0  # seconds for the process of a worker that has told its end: a function may block its threads
 _LONGEST_MESSAGE = 64 << 20
+
+_log = logging.getLogger(__name__)
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
@@ -359,8 +363,11 @@ class ProcessScheduler:
             return
         try:
             status, answer = await self._answered(scope, receive)
-        except (KeyError, TypeError, ValueError) as error:
-            status, answer = 400, {"error": f"this message is not understood: {error!r}"}
+        except Exception as error:  # whatever it is that a worker says
+            self.refused += 1
+            why = str(error) if isinstance(error, Refused) else repr(error)
+            _log.warning("a message to %s is refused: %s", scope["path"], why)
+            status, answer = 400, {"error": f"this message is not understood: {why}"}
         body = json.dumps(answer).encode()
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
         await send({"type": "http.response.start", "status": status, "headers": headers})
@@ -388,12 +395,12 @@ class ProcessScheduler:
         if parts[4] == "register":
             return 200, {"task": running.task.as_json()}
         if parts[4] == "orders":
-            orders = running.orders
-            seen = told["seen"] if told["of"] == orders.name else 0
+            orders, asked = running.orders, messages.asked(told)
+            seen = asked.seen if asked.of == orders.name else 0
             return 200, {"of": orders.name, "orders": await orders.more_than(seen)}
         if parts[4] == "reports":
-            for one in told:
-                report = Report.of_json(one)
+            for said in messages.reports(told):
+                report = said.report(running.job_id, running.generation)
                 running.ended = running.ended or report.event not in (None, Event.STARTED)
                 failpoints.reached("heard" if report.event in (None, Event.STARTED) else "heard the end")
                 self._tell(report)
