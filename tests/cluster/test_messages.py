@@ -83,7 +83,8 @@ def test_a_message_that_is_not_understood_is_refused_and_counted(heard: Heard, n
 
 def test_text_that_no_database_takes_is_mended(heard: Heard) -> None:
     """It may be of a user's function."""
-    assert heard.say([{"event": "lost", "message": "a\0b\ud800"}, {"shown": [{**SHOWN, "batch": '["\ud800"]'}]}])[0] == 200
+    shown = {**SHOWN, "batch": '["\ud800"]'}
+    assert heard.say([{"event": "lost", "message": "a\0b\ud800"}, {"shown": [shown]}])[0] == 200
     assert heard.told[0].message == "a\N{REPLACEMENT CHARACTER}b?"
 
 

@@ -23,7 +23,6 @@ _MOST_ROWS = 2000
 _MOST_BYTES = 1 << 20
 
 
-
 class Shown(TypedDict):
     """A batch. start_id: how many rows the subtask has sent before. batch: a JSON array of row objects."""
 

@@ -20,7 +20,6 @@ from ..engine.progress import Progress
 from ..engine.took import Part, SliceTook, Span, Took
 from .functions.graph import numbered
 
-
 _Micros = Annotated[int, pydantic.Field(ge=0, lt=2**62)]
 _Bytes = Annotated[int, pydantic.Field(ge=0, lt=2**62)]
 _Seconds = Annotated[float, pydantic.Field(ge=0, lt=2**40)]

@@ -162,7 +162,8 @@ class Worker:
             if status == protocol.GONE:
                 raise Gone(answer["error"])
             if status != http.client.OK:
-                raise (Refused if status == http.client.BAD_REQUEST else Gone)(f"the controller answers {status}: {answer}")
+                kind = Refused if status == http.client.BAD_REQUEST else Gone
+                raise kind(f"the controller answers {status}: {answer}")
             return answer
 
 

@@ -56,7 +56,8 @@ class Said(_Message):
     shown: list[Shown] = []
 
     def report(self, job_id: str, generation: int) -> Report:
-        told: dict[str, Any] = {name: getattr(self, name) for name in type(self).model_fields} | {"shown": tuple(self.shown)}
+        told: dict[str, Any] = {name: getattr(self, name) for name in type(self).model_fields}
+        told["shown"] = tuple(self.shown)
         if self.numbers is not None:
             told["numbers"] = self.numbers | {"generation": generation}
         return Report(job_id, generation, **told | {"event": None if self.event is None else Event(self.event)})

@@ -3,9 +3,9 @@
 The worker's output goes to a file in the data folder, and from there to the job's log while it runs (see
 `worker_output.py`); if it is lost, the end of its output once more, with the error.
 
-Guarantees: a worker that ends, however, is noticed at once; one that says nothing for too long is killed. Each leads a
-process group, so that its children end with it. Workers outlive a controller that is killed: the next one finds them by
-their locks (see `worker_files.py`), and they find it at the same socket.
+Guarantees: a worker that ends, however, is noticed at once; one that says nothing for too long is killed. What it has
+started ends with it, also daemons (see `processes.py`). Workers outlive a controller that is killed: the next one finds
+them by their locks (see `worker_files.py`), and they find it at the same socket.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ..monitoring.pushing import WORKER, Gateway
 from ..serving import Server
 from ..states import Event
 from ..task import NOTHING_RUNS, OUTPUT, Report, Task, Tell
-from . import messages, protocol, worker_files
+from . import messages, processes, protocol, worker_files
 from .interface import How
 from .messages import Refused
 from .worker_output import WorkerOutput
@@ -151,6 +151,7 @@ class ProcessScheduler:
         def work() -> None:
             while self._kill(job_id, generation):
                 self._closed.wait(0.01)
+            worker_files.end_family(self._folder, job_id, generation, None)
             if running is not None:
                 self._remove(running)
             self._tell(Report(job_id, generation, Event.READY))
@@ -195,6 +196,7 @@ class ProcessScheduler:
         self._closed.set()
         for each in running:
             self._kill(each.job_id, each.generation)
+            worker_files.end_family(self._folder, each.job_id, each.generation, each.pid)
             each.orders.wake()
         self._stop_serving()
 
@@ -222,7 +224,7 @@ class ProcessScheduler:
                     stdin=subprocess.PIPE,
                     stdout=output,
                     stderr=subprocess.STDOUT,
-                    env={**_environment(), **running.task.environment},
+                    env={**_environment(), **running.task.environment, processes.MARKER: self._marker(running)},
                     start_new_session=True,
                     pass_fds=[lock],
                 )
@@ -278,9 +280,8 @@ class ProcessScheduler:
     def _end(self, running: _Running) -> None:
         running.orders.wake()
         assert running.pid is not None
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(running.pid, signal.SIGKILL)  # its children
         status = running.process.wait() if running.process is not None else None
+        worker_files.end_family(self._folder, running.job_id, running.generation, running.pid)
         self._remove(running)
         if self._closed.is_set() or running.is_let_go:
             return
@@ -304,11 +305,16 @@ class ProcessScheduler:
         if running is not None and running.generation <= generation:
             running.is_killed = True
             with running.spawning:
-                if running.process is not None and running.process.poll() is None:
-                    found.append(worker_files.Living(job_id, running.generation, running.process.pid))
+                if running.process is not None and running.process.poll() is None and running.pid is not None:
+                    started = processes.started_at(running.pid)
+                    if started is not None:
+                        found.append(worker_files.Living(job_id, running.generation, running.pid, started))
         for each in found:
             each.kill()
         return bool(found)
+
+    def _marker(self, running: _Running) -> str:
+        return worker_files.marker_of(self._folder, running.job_id, running.generation)
 
     def _living(self, job_id: str) -> list[worker_files.Living]:
         return list(worker_files.living(self._folder, job_id))

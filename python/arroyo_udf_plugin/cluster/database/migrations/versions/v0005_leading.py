@@ -14,8 +14,6 @@ def upgrade() -> None:
     op.execute("UPDATE jobs SET fulfilled = revision WHERE NOT pending")
     unfulfilled = sa.text("revision != fulfilled")
     op.drop_column("jobs", "pending")
-    op.create_index(
-        "ix_jobs_unfulfilled", "jobs", ["id"], sqlite_where=unfulfilled, postgresql_where=unfulfilled
-    )
+    op.create_index("ix_jobs_unfulfilled", "jobs", ["id"], sqlite_where=unfulfilled, postgresql_where=unfulfilled)
     op.add_column("leader", sa.Column("seen_at", sa.BigInteger(), nullable=True))
     op.add_column("leader", sa.Column("deaths", sa.Integer(), nullable=False, server_default="0"))
