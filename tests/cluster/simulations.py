@@ -1,5 +1,6 @@
 """Workers, clocks and databases of tests: what may happen to them is decided by the test, one event after the other."""
 
+import contextlib
 import functools
 import shutil
 import sqlite3
@@ -35,6 +36,8 @@ class Faults:
         self.is_off = self.is_kill = False
         self.seen = 0
         engine = database.engine
+        self._raw: list[sqlite3.Connection] = []
+        event.listen(engine, "connect", lambda raw, _: self._raw.append(raw))
         event.listen(engine, "before_cursor_execute", lambda *_: self._perhaps(is_done=False))
         event.listen(engine, "after_cursor_execute", lambda *_: self._perhaps(is_done=True))
         commit = engine.dialect.do_commit
@@ -56,6 +59,13 @@ class Faults:
         else:
             self.seen += not is_done
 
+    def _roll_back(self) -> None:
+        """A transaction ends with its process."""
+        for raw in self._raw:
+            with contextlib.suppress(sqlite3.ProgrammingError):  # it is closed
+                raw.rollback()
+        self._raw.clear()
+
     def _perhaps(self, is_done: bool) -> None:
         self.seen += not is_done
         if self.is_off or self.left == 0 or is_done is not self.is_done_before:
@@ -64,6 +74,7 @@ class Faults:
         if self.after < 0:
             self.left -= 1
             if self.is_kill:
+                self._roll_back()
                 raise Killed
             lost = sqlite3.OperationalError("the connection is lost")
             raise sqlalchemy.exc.OperationalError("", {}, lost)
@@ -249,6 +260,7 @@ class Simulation:
             try:
                 controller.turn()
             except Killed:
+                self.faulty.engine.dispose()
                 self.crash(controller)
                 self.start()
 
