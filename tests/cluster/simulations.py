@@ -93,8 +93,9 @@ class Runs:
 @dataclass
 class World:
     """What runs, whichever controller is there. started: generations of each job, in order. asked: called before and
-    after a scheduler does something."""
+    after a scheduler does something. outage: by which jobs are lost."""
 
+    outage: str = ""
     asked: Callable[[bool], None] = lambda is_done: None
     workers: dict[str, Runs] = field(default_factory=dict)
     started: dict[str, list[int]] = field(default_factory=dict)
@@ -111,7 +112,8 @@ class World:
         else:
             del self.workers[job_id]
         if runs.owner is not None:
-            runs.owner.tell(Report(job_id, runs.generation, told, tasks=1, message="it ended"))
+            outage = self.outage if told is Event.LOST else ""
+            runs.owner.tell(Report(job_id, runs.generation, told, tasks=1, message="it ended", outage=outage))
             if runs.is_cleared and job_id not in self.workers:
                 runs.owner.tell(Report(job_id, runs.generation, Event.READY))
 
@@ -199,7 +201,7 @@ class Simulation:
             shutil.copy(path, self.folder)
         self.database, self.faulty = self._open(), self._open()
         self.faults = Faults(self.faulty)
-        self.settings = settings_in(self.folder, max_backoff=1.0, **limits)
+        self.settings = settings_in(self.folder, **{"max_backoff": 1.0} | limits)
         self.now = 0.0
         self.world = World(asked=self.faults.asked)
         self.controllers: list[Controller] = []
@@ -227,11 +229,11 @@ class Simulation:
         controller._lock.release()
         controller._scheduler.let_go()
 
-    def post(self) -> str:
+    def post(self, **given: Any) -> str:
         """Returns the pipeline's id."""
         with self.database.begin() as session:
             made = pipelines.create(
-                session, name="p", query="", program={}, graph={}, checkpoint_interval_micros=1_000_000
+                session, name="p", query="", program={}, graph={}, checkpoint_interval_micros=1_000_000, **given
             )
         return made.pipeline.id
 

@@ -67,7 +67,8 @@ def cluster(configured: Configured) -> None:
         opened(settings) as database,
         controlling(database, settings, "embedded") as controller,
     ):
-        with serving(database, settings, controller.wake, [controller.tell]) as address:
+        own = (controller.wake, [controller.tell], lambda: controller.is_alive)
+        with serving(database, settings, *own) as address:
             click.echo(f"arroyo-udf cluster: {address}", err=True)
             stopped.get()
         click.echo("arroyo-udf cluster: jobs end with a checkpoint; a second signal ends them at once", err=True)

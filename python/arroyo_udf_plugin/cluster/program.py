@@ -6,6 +6,7 @@ Guarantees: the database is of this program's revision before anything uses it; 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import logging
 import os
 import socket
@@ -100,10 +101,16 @@ def _monitored(
 
 @contextlib.contextmanager
 def serving(
-    database: Database, settings: Settings, wake: Callable[[], None], sources: Sequence[Source] = ()
+    database: Database,
+    settings: Settings,
+    wake: Callable[[], None],
+    sources: Sequence[Source] = (),
+    is_controlled: Callable[[], bool] = lambda: True,
 ) -> Iterator[str]:
-    """The API. Yields its address. wake: called after a wish was written. sources: metrics of this process."""
-    app = create_app(Parts.configured(database, settings, wake, sources))
+    """The API. Yields its address. wake: called after a wish was written. sources: metrics of this process.
+    is_controlled: see `Parts`."""
+    parts = Parts.configured(database, settings, wake, sources)
+    app = create_app(dataclasses.replace(parts, is_controlled=is_controlled))
     with contextlib.closing(Tracing(settings.traces.endpoint, "api")) as tracing:
         traced = TracedRequests(app, tracing)
         with _answering(traced, settings.api, settings.api.http_port) as address:

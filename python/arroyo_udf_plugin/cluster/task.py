@@ -34,6 +34,7 @@ from ..errors import (
     PluginEnvironmentError,
     RowError,
     UserCodeError,
+    service_of,
 )
 from ..pipeline.description import Checkpoints, Pipeline, SourceModel
 from ..pipeline.plan import Planned, plan
@@ -218,7 +219,8 @@ def _has_checkpoints(place: str | None) -> bool:
 
 
 def _failed(task: Task, error: BaseException, had_checkpoints: bool) -> Report:
-    wrong = isinstance(error, _WRONG) or (isinstance(error, InvalidPipeline) and not had_checkpoints)
+    outage = _outage(error)
+    wrong = isinstance(error, _WRONG) or (isinstance(error, InvalidPipeline) and not had_checkpoints and not outage)
     expected = isinstance(error, Exception) and not isinstance(error, InternalError)
     text = str(error) or type(error).__name__
     return Report(
@@ -228,7 +230,14 @@ def _failed(task: Task, error: BaseException, had_checkpoints: bool) -> Report:
         message=_in_a_line(text)[:500],
         details="\n".join([text, *getattr(error, "__notes__", ())]),
         domain="user" if wrong else "external" if expected else "internal",
+        outage="" if wrong else outage,
     )
+
+
+def _outage(error: BaseException) -> str:
+    if isinstance(error, InvalidPipeline):
+        return next((one.service for one in error.problems if one.service), "")
+    return service_of(error)
 
 
 def _in_a_line(text: str) -> str:

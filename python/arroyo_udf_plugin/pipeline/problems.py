@@ -14,10 +14,12 @@ from .lines import Key, line_of
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """key: where; () is the whole description. text: what is wrong, and what to write instead."""
+    """key: where; () is the whole description. text: what is wrong, and what to write instead. service: what does not
+    answer just now, if that is wrong."""
 
     key: Key
     text: str
+    service: str = ""
 
     @property
     def path(self) -> str:
