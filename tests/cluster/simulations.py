@@ -5,7 +5,7 @@ import functools
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -143,6 +143,7 @@ class Scheduler:
 
     def __init__(self, world: World, tell: Callable[[Report], None]) -> None:
         self.world, self.tell = world, tell
+        self.isolated: list[str] = []
 
     @asked
     def start(self, task: Task) -> None:
@@ -179,6 +180,9 @@ class Scheduler:
             self.tell(Report(job_id, generation, Event.STARTED, tasks=1))  # a worker says so to each new controller
         runs.owner = self
         return True
+
+    def isolate(self, job_ids: Iterable[str]) -> None:
+        self.isolated = list(job_ids)
 
     def workers(self) -> list[tuple[str, int]]:
         return []

@@ -68,6 +68,7 @@ _RUNS = (
 )
 """States in which a generation may run."""
 
+_DEATHS = 2  # in a row, after which the jobs that ran are isolated
 _LOCK_EVERY = 1.0
 _BEAT_EVERY = 5.0
 _LOOK_EVERY = 5.0
@@ -260,8 +261,12 @@ class Controller:
             with self._database.begin() as session:
                 lead = jobs.lead(session, self.id)
                 found = jobs.open_jobs(session)
+                running = jobs.in_states(session, _RUNS)
             self._term, self._leads_since = lead.term, self._clock()  # as soon as it is committed
             _log.info("this controller leads, with term %d", lead.term)
+            if lead.deaths >= _DEATHS:
+                _log.warning("the controllers before have died %d times in a row: jobs are isolated", lead.deaths)
+                self._scheduler.isolate(running)
             self._reconcile_all(found)
             self._add(_OWN, "look", self._look)  # what the leader before has left
 

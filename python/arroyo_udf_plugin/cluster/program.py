@@ -13,7 +13,6 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Literal
 
 from .api import create_app
 from .api.parts import Parts
@@ -29,13 +28,13 @@ from .monitoring.measured import Measured
 from .monitoring.pushing import CONTROLLER, Gateway
 from .monitoring.spans import TracedRequests
 from .monitoring.tracing import Tracing
-from .schedulers.embedded import EmbeddedScheduler
 from .schedulers.interface import Scheduler
+from .schedulers.isolating import IsolatingScheduler
 from .schedulers.process import ProcessScheduler
 from .security import App
 from .security import configured as secured
 from .serving import Server, listening
-from .task import Report, Tell
+from .task import Tell
 
 _log = logging.getLogger(__name__)
 
@@ -58,21 +57,13 @@ def make_private(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def controlling(
-    database: Database, settings: Settings, scheduler: Literal["embedded", "process"]
-) -> Iterator[Controller]:
-    """A controller that runs within the block. scheduler: if the settings do not name one."""
+def controlling(database: Database, settings: Settings) -> Iterator[Controller]:
+    """A controller that runs within the block."""
     measured = Measured()
 
-    def embedded(tell: Tell) -> Scheduler:
-        def hear(report: Report) -> None:
-            measured.note(report)
-            tell(report)
-
-        return EmbeddedScheduler(hear)
-
-    is_embedded = (settings.controller.scheduler or scheduler) == "embedded"
-    make = embedded if is_embedded else partial(ProcessScheduler, settings=settings)
+    is_embedded = settings.controller.scheduler == "embedded"
+    threads = partial(IsolatingScheduler, settings=settings, heard=measured.note)
+    make: Callable[[Tell], Scheduler] = threads if is_embedded else partial(ProcessScheduler, settings=settings)
     controller = Controller(database, settings, make)
     exposition = Exposition([jobs_of(controller, database), controller.tell, measured.tell])
     with _monitored(controller, database, settings, exposition), contextlib.closing(Changes(database, controller.wake)):

@@ -7,7 +7,7 @@ and the generation that it starts from, so that a worker of an older generation 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import delete, func, or_, select, update
@@ -23,7 +23,7 @@ ALIVE = 20_000_000
 """Microseconds after which a leader that has said nothing is taken for dead: some beats."""
 SETTLED = (State.RUNNING, State.STOPPED, State.FINISHED, State.FAILED)
 """States in which a job stays as long as nothing happens."""
-UNDER_WAY = tuple(str(state) for state in State if state not in SETTLED)
+UNDER_WAY = tuple(state for state in State if state not in SETTLED)
 
 _ROW = 1  # the id of the leader's row
 
@@ -80,9 +80,14 @@ def unfulfilled(session: Session) -> Sequence[str]:
     return session.scalars(select(Job.id).where(Job.revision != Job.fulfilled)).all()
 
 
+def in_states(session: Session, states: Iterable[State]) -> Sequence[str]:
+    """Ids of jobs."""
+    return session.scalars(select(JobStatus.job_id).where(JobStatus.state.in_(list(map(str, states))))).all()
+
+
 def under_way(session: Session) -> Sequence[str]:
     """Ids of jobs in states that they are to leave."""
-    return session.scalars(select(JobStatus.job_id).where(JobStatus.state.in_(UNDER_WAY))).all()
+    return in_states(session, UNDER_WAY)
 
 
 def open_generations(session: Session) -> dict[str, int]:

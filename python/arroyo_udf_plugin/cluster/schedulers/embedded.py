@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ...engine.stopping import StopRequest
@@ -66,6 +66,9 @@ class EmbeddedScheduler:
 
     def take_over(self, task: Task) -> bool:
         return self._find(task.job_id, task.generation) is not None
+
+    def isolate(self, job_ids: Iterable[str]) -> None:
+        """Threads of one process cannot be (see `isolating.py`)."""
 
     def workers(self) -> Sequence[tuple[str, int]]:
         return ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, Protocol
 
 from ..task import How as SoftHow
@@ -30,6 +30,10 @@ class Scheduler(Protocol):
     def take_over(self, task: Task) -> bool:
         """Whether this generation runs, and goes on under this scheduler. Called for each job that may run, when the
         controller has become the leader."""
+
+    def isolate(self, job_ids: Iterable[str]) -> None:
+        """One of these jobs may be the reason why this program has died more than once: a crash of it must cost no
+        other."""
 
     def workers(self) -> Sequence[tuple[str, int]]:
         """Processes that run: the job and the generation of each. Any thread."""

@@ -23,7 +23,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -34,6 +34,7 @@ from ..serving import Server
 from ..states import Event
 from ..task import NOTHING_RUNS, OUTPUT, Report, Task, Tell
 from . import messages, processes, protocol, worker_files
+from .crashes import INSTEAD, crashed_in
 from .interface import How
 from .messages import Refused
 from .worker_output import WorkerOutput
@@ -172,6 +173,9 @@ class ProcessScheduler:
         threading.Thread(target=self._watch, args=(running,), daemon=True).start()
         return True
 
+    def isolate(self, job_ids: Iterable[str]) -> None:
+        """They are in processes of their own."""
+
     def workers(self) -> Sequence[tuple[str, int]]:
         with self._lock:
             return [(each.job_id, each.generation) for each in self._running.values() if each.pid is not None]
@@ -288,6 +292,8 @@ class ProcessScheduler:
         if not running.ended:
             why = running.why or ("the worker has ended" if status is None else _told(status))
             last = running.output.last()
+            if not running.why and (function := crashed_in(last, running.task.program)) is not None:
+                why = f"{why}, in the function {function}: {INSTEAD}"
             self._tell(Report(running.job_id, running.generation, Event.LOST, message=why, details=last))
         else:
             self._tell_output(running, running.output.rest())
