@@ -35,6 +35,7 @@ from .database.errors import Deposed, NotFound, is_outage
 from .database.leading import LeaderLock
 from .database.opened import Database, now
 from .database.pipelines import Whole
+from .deadlines import Deadlines
 from .facts import facts_of, log
 from .functions.artifacts import LIBRARIES
 from .monitoring.families import Families
@@ -43,9 +44,9 @@ from .monitoring.spans import JobSpans
 from .monitoring.tracing import Tracing
 from .noting import Notes
 from .removal import Remover
-from .restarts import Outages, backoff, is_exhausted
+from .restarts import is_exhausted
 from .schedulers.interface import How, Scheduler
-from .states import Action, Event, State, next_state
+from .states import RUNS, SETTLED, Action, Event, State, next_state
 from .task import Report, Task, Tell
 from .tidying import tidy_files, tidy_rows
 from .timers import Timers
@@ -58,16 +59,6 @@ _log = logging.getLogger(__name__)
 Word = Report | Literal["wake", "stop"]
 
 _STOPS: dict[Action, How] = {Action.SAVE: "save", Action.DRAIN: "drain", Action.CANCEL: "cancel", Action.KILL: "kill"}
-_RUNS = (
-    State.SCHEDULING,
-    State.RUNNING,
-    State.RESCALING,
-    State.RESTARTING,
-    State.CHECKPOINT_STOPPING,
-    State.STOPPING,
-)
-"""States in which a generation may run."""
-
 _DEATHS = 2  # in a row, after which the jobs that ran are isolated
 _LOCK_EVERY = 1.0
 _BEAT_EVERY = 5.0
@@ -101,7 +92,7 @@ class Controller:
         self._tracing = Tracing(settings.traces.endpoint, "controller")
         self._spans = JobSpans(self._tracing)
         self._remover = Remover(database)
-        self._outages = Outages(self._limits)
+        self._deadlines = Deadlines(self._limits)
         self._watched: dict[str, Watched] = {}
         self._term: int | None = None
         self._leads_since = 0.0
@@ -261,7 +252,7 @@ class Controller:
             with self._database.begin() as session:
                 lead = jobs.lead(session, self.id)
                 found = jobs.open_jobs(session)
-                running = jobs.in_states(session, _RUNS)
+                running = jobs.in_states(session, RUNS)
             self._term, self._leads_since = lead.term, self._clock()  # as soon as it is committed
             _log.info("this controller leads, with term %d", lead.term)
             if lead.deaths >= _DEATHS:
@@ -328,7 +319,7 @@ class Controller:
             self._step(job.id, watched)
             return
         self._ask(whole, watched)
-        if watched.state not in jobs.SETTLED:
+        if watched.state not in SETTLED:
             return
         if job.fulfilled != job.revision:
             with self._writing() as session:
@@ -342,7 +333,7 @@ class Controller:
         watched = Watched(state, self._clock())
         lasted = max(0.0, (now() - whole.status.state_since) / 1e6)
         self._enter(whole, watched, lasted)
-        if state in _RUNS and not self._scheduler.take_over(self._task(whole)):
+        if state in RUNS and not self._scheduler.take_over(self._task(whole)):
             watched.hear(Report(job_id, generation, Event.ORPHANED))
         watched.started = generation
         self._watched[job_id] = watched
@@ -367,7 +358,7 @@ class Controller:
             if not jobs.write(session, job_id, state=str(before), generation=generation, facts=facts):
                 raise Deposed("another controller writes")
             wish = wanted(whole.job, whole.status)
-            if state in jobs.SETTLED and (wish is None or next_state(state, wish) is None):
+            if state in SETTLED and (wish is None or next_state(state, wish) is None):
                 jobs.fulfil(session, job_id, whole.job.revision)
         about = {"job_id": job_id, "generation": whole.status.generation}
         _log.info("%s: %s -> %s", due.event, before, state, extra=about)
@@ -446,25 +437,11 @@ class Controller:
         """lasted: since when the job has been in its state."""
         state, since = State(whole.status.state), self._clock() - lasted
         is_late = due is not None and due.event is Event.LATE
-        watched.enter(state, since, self._deadline(whole, state, since, due), is_late)
+        outage = "" if due is None or due.report is None else due.report.outage
+        watched.enter(state, since, self._deadlines.of(whole, since, self._clock(), outage), is_late)
         self._timers.drop(whole.job.id)
         if watched.deadline is not None:
             self._after(watched.deadline[0] - self._clock(), whole.job.id)
-
-    def _deadline(self, whole: Whole, state: State, since: float, due: Due | None) -> tuple[float, Event] | None:
-        """When the state ends by itself, and how."""
-        limits, ttl, started = self._limits, whole.job.ttl_micros, whole.status.start_time
-        if state is State.RUNNING and ttl is not None and started is not None:
-            left = min(ttl, started + ttl - now())
-            return self._clock() + max(0.0, left / 1e6), Event.EXPIRED
-        if state is State.RECOVERING:
-            outage = "" if due is None or due.report is None else due.report.outage
-            if outage:
-                return self._outages.next_try(outage, self._clock()), Event.RETRY
-            return since + backoff(limits, whole.status.restarts), Event.RETRY
-        if state is State.SCHEDULING:
-            return since + limits.worker_startup_time, Event.LATE
-        return None if state in (*jobs.SETTLED, State.CREATED) else (since + limits.stop_time, Event.LATE)
 
     # ---- What jobs have told, and what nobody needs ----
 

@@ -1,8 +1,14 @@
 """Whether a lost job is started again, and when.
 
+    is_exhausted(limits, job, restarts=3, outage="")      it is not
+    backoff(limits, 3)                                    seconds
+    Outages(limits).next_try("s3://state", now)           when all who wait for it try it again
+
 A job that is lost because something outside does not answer (an object store, a database) does not use up its restarts:
 the next one would fail, too, and would not be the job's fault. All jobs that wait for the same thing try it again
 together, so that it is asked as often as by one job.
+
+Assumes: whoever counts restarts does not count those after an outage.
 """
 
 from __future__ import annotations

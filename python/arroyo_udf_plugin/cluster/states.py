@@ -42,6 +42,17 @@ class State(enum.StrEnum):
 
 
 _TERMINAL = (State.STOPPED, State.FINISHED, State.FAILED)
+RUNS = (
+    State.SCHEDULING,
+    State.RUNNING,
+    State.RESCALING,
+    State.RESTARTING,
+    State.CHECKPOINT_STOPPING,
+    State.STOPPING,
+)
+"""States in which a generation may run."""
+SETTLED = (State.RUNNING, *_TERMINAL)
+"""States in which a job stays as long as nothing happens."""
 
 
 class Event(enum.StrEnum):

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
-from ..states import State
+from ..states import SETTLED, State
 from .errors import Deposed
 from .models import Job, JobStatus, Leader, Leftover, Pipeline
 from .opened import now
@@ -21,9 +21,7 @@ from .pipelines import TERMINAL
 
 ALIVE = 20_000_000
 """Microseconds after which a leader that has said nothing is taken for dead: some beats."""
-SETTLED = (State.RUNNING, State.STOPPED, State.FINISHED, State.FAILED)
-"""States in which a job stays as long as nothing happens."""
-UNDER_WAY = tuple(state for state in State if state not in SETTLED)
+_UNDER_WAY = tuple(state for state in State if state not in SETTLED)
 
 _ROW = 1  # the id of the leader's row
 
@@ -87,7 +85,7 @@ def in_states(session: Session, states: Iterable[State]) -> Sequence[str]:
 
 def under_way(session: Session) -> Sequence[str]:
     """Ids of jobs in states that they are to leave."""
-    return in_states(session, UNDER_WAY)
+    return in_states(session, _UNDER_WAY)
 
 
 def open_generations(session: Session) -> dict[str, int]:

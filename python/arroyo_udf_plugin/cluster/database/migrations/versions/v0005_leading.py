@@ -9,8 +9,7 @@ down_revision = "v0003"
 
 def upgrade() -> None:
     op.drop_index("ix_jobs_pending", "jobs")
-    with op.batch_alter_table("jobs") as jobs:
-        jobs.add_column(sa.Column("fulfilled", sa.Integer(), nullable=False, server_default="0"))
+    op.add_column("jobs", sa.Column("fulfilled", sa.Integer(), nullable=False, server_default="0"))
     op.execute("UPDATE jobs SET fulfilled = revision WHERE NOT pending")
     unfulfilled = sa.text("revision != fulfilled")
     op.drop_column("jobs", "pending")
