@@ -230,7 +230,7 @@ def larger_windows() -> Iterator[Step]:
         source = Files(paths=("in",), types={"at": "datetime", "name": "string"})
         return names(source=source, event_time=EventTime(column="at"), operators=(window, last))
 
-    yield counted(1000), "set a higher limit, or shorter windows"
+    yield counted(1000), "set a higher limit, or shorter windows or intervals"
     yield counted(1 << 30)
 
 

@@ -70,7 +70,7 @@ def run_planned(
         return run(
             planned,
             checkpoints=None if told is None else _store(told),
-            interval=Interval() if told is None else _interval(told),
+            interval=Interval() if told is None else _interval(planned, told),
             retain=None if told is None else told.retain,
             resume=resume,
             allow_changed_plugin=allow_changed_plugin,
@@ -176,9 +176,9 @@ def _store(told: Checkpoints) -> Store:
         raise InvalidPipeline([Problem(("checkpoints", "place"), str(error), service_of(error))]) from error
 
 
-def _interval(told: Checkpoints) -> Interval:
+def _interval(planned: Planned, told: Checkpoints) -> Interval:
     if told.every is None and told.every_rows is None:
-        return Interval()
+        return Interval(None) if planned.answers_at_the_end else Interval()
     return Interval(told.every, told.every_rows)
 
 

@@ -19,21 +19,38 @@ from ..errors import InvalidArgument
 from ..host.policy import Policy
 from ..operator.blocks import ORIGIN, Block, Columns, Given
 from ..operator.calls import Call, Plan, Stage
-from ..operator.grouped import GroupPlan
+from ..operator.grouped import Asked, GroupPlan
 from ..operator.keys import array, hashed, masked
 from ..operator.lookup import LookupPlan
 from ..operator.queued import QueryPlan
 from ..operator.routes import Place, Routes, is_source, place_of_source
 from ..sql.query import Query, Select, WrongQuery
 from ..windows.collecting import Collecting, Inputs
+from ..windows.first_rows import FirstRows
 from ..windows.grouping import Grouping
-from ..windows.joining import KEY as KEY_FIELD
-from ..windows.joining import Joined, Joining, Sides
+from ..windows.join_query import KEY as KEY_FIELD
+from ..windows.join_query import Joining, Within
+from ..windows.joining import Sides
+from ..windows.look_back import LookBack as Looking
 from ..windows.opened import opened
-from ..windows.spans import Hop, Session
+from ..windows.spans import Hop, Months, Session, Window
 from ..windows.storage import Limits
 from .checks import Judge, Plugins, Problems, check_options
-from .description import Functions, Join, Lookup, OperatorModel, Pipeline, SinkModel, Sql, Union, WholeQuery, Windows
+from .description import (
+    Deduplicate,
+    Functions,
+    Join,
+    LookBack,
+    Lookup,
+    OperatorModel,
+    Pipeline,
+    SinkModel,
+    Sql,
+    Union,
+    Waiting,
+    WholeQuery,
+    Windows,
+)
 from .lines import Key
 from .lookups import lookup_plan
 from .problems import nearest
@@ -100,6 +117,10 @@ def chained(
             building.query(place, operator)
         elif isinstance(operator, Windows):
             building.windows(place, operator)
+        elif isinstance(operator, Deduplicate):
+            building.deduplicate(place, operator)
+        elif isinstance(operator, LookBack):
+            building.look_back(place, operator)
         elif isinstance(operator, Lookup):
             building.lookup(place, operator)
         elif isinstance(operator, Union):
@@ -188,9 +209,43 @@ class _Building:
             self._problems.add((*key, *map(str, at)), in_words(error, columns.schema))
             return
         except InvalidArgument as error:
-            self._problems.add((*key, "width"), str(error))
+            self._problems.add((*key, "width" if operator.months is None else "months"), str(error))
             return
         self._waiting(place, operator, grouping, Given(columns.schema, columns.origin))
+        self._ends(place, schema)
+
+    def deduplicate(self, place: int, operator: Deduplicate) -> None:
+        columns = self._columns.get(self._routes.before[place])
+        if columns is None:
+            return
+        key: Key = ("operators", place)
+        for table in _without_time(self._pipeline, self._routes, place):
+            self._problems.add(key, f"keys are forgotten by the event time: add [{table}]")
+        asked = first_rows_of(operator)
+        try:
+            opened(asked, columns.schema)
+        except WrongQuery as error:
+            at = ("time",) if error.item == operator.time else ("keys",)
+            self._problems.add((*key, *at), str(error))
+            return
+        self._waiting(place, operator, asked, Given(columns.schema, columns.origin))
+        self._ends(place, columns.schema)
+
+    def look_back(self, place: int, operator: LookBack) -> None:
+        columns = self._columns.get(self._routes.before[place])
+        if columns is None:
+            return
+        key: Key = ("operators", place)
+        for table in _without_time(self._pipeline, self._routes, place):
+            self._problems.add(key, f"rows are in the order of their event time: add [{table}]")
+        asked = looking_of(operator)
+        try:
+            schema = opened(asked, columns.schema).schema
+        except WrongQuery as error:
+            at = ("aggregates", error.item) if error.item in operator.aggregates else (error.item or "aggregates",)
+            self._problems.add((*key, *map(str, at)), in_words(error, columns.schema))
+            return
+        self._waiting(place, operator, asked, Given(columns.schema, columns.origin))
         self._ends(place, schema)
 
     def lookup(self, place: int, operator: Lookup) -> None:
@@ -236,12 +291,16 @@ class _Building:
         schemas = [own.schema for own in columns if own is not None]
         if len(schemas) < len(columns):
             return
-        joining = joining_of(operator)
+        try:
+            joining = joining_of(operator)
+        except InvalidArgument as error:
+            self._problems.add((*key, "within"), str(error))
+            return
         try:
             if place in self._keys:
                 schemas = [schema.append(KEY_FIELD) for schema in schemas]
             sides = Sides(schemas, joining.time, joining.needed)
-            schema = Joined(joining, sides.schema).schema
+            schema = opened(joining, sides.schema).schema
         except WrongQuery as error:
             at = ("select", error.item) if error.item in operator.select else (error.item or "on",)
             self._problems.add((*key, *map(str, at)), str(error))
@@ -272,9 +331,17 @@ class _Building:
         )
         self._ends(place, schema)
 
-    def _waiting(self, place: int, operator: Windows | Join, grouping: Grouping | Joining, given: Given) -> None:
-        limits, policy = Limits(operator.memory_limit, operator.disk_limit), Policy(operator.on_error)
-        self._stages[place] = GroupPlan(self._names[place], grouping, given, policy, limits, self._keys.get(place))
+    def _waiting(self, place: int, operator: Waiting, grouping: Asked, given: Given) -> None:
+        self._stages[place] = GroupPlan(
+            self._names[place],
+            grouping,
+            given,
+            Policy(operator.on_error),
+            Limits(operator.memory_limit, operator.disk_limit),
+            self._keys.get(place),
+            round(operator.allowed_lateness * 1e9),
+            operator.on_late,
+        )
 
     def functions(self, place: int, operator: Functions) -> None:
         before = self._routes.before[place]
@@ -355,11 +422,13 @@ def _routes(pipeline: Pipeline, problems: Problems) -> Routes | None:
     sinks = [place_of(sink.after, ("sinks", number, "after"), last) for number, sink in enumerate(pipeline.sinks)]
     if len(problems.found) > before_it:
         return None
-    gathering = [place for place, one in enumerate(pipeline.operators) if isinstance(one, Windows | Join | WholeQuery)]
+    gathering = [place for place, one in enumerate(pipeline.operators) if isinstance(one, Waiting | WholeQuery)]
     routes = Routes(before, sinks, gathering, beside)
     for place in beside:
         if pipeline.parallelism == 1 and not _have_windows(pipeline, routes, place):
             continue  # whatever is gathered, it is there
+        if place in gathering and not _are_of_one_time(pipeline.operators[place]):
+            continue  # rows that were not gathered are now
         gathered = {routes.is_behind_gathering(one) or one in gathering for one in routes.inputs(place)}
         if len(gathered) > 1:
             text = "some of its rows are results of windows, and others are not: group all of them, or none"
@@ -377,11 +446,16 @@ def _routes(pipeline: Pipeline, problems: Problems) -> Routes | None:
     return None if len(problems.found) > before_it else routes
 
 
+def _are_of_one_time(operator: OperatorModel) -> bool:
+    """Whether it makes something of rows with the same event time."""
+    return isinstance(operator, Windows) or (isinstance(operator, Join) and operator.within is None)
+
+
 def _have_windows(pipeline: Pipeline, routes: Routes, place: Place) -> bool:
-    """Whether rows have come through windows, or are joined by their time: others beside them have another one."""
+    """Whether rows have come through windows, or are joined by the same time: others beside them have another one."""
     if place is None or place < 0 or isinstance(pipeline.operators[place], WholeQuery):
         return False
-    if isinstance(pipeline.operators[place], Windows | Join):
+    if _are_of_one_time(pipeline.operators[place]):
         return True
     return any(_have_windows(pipeline, routes, before) for before in routes.inputs(place))
 
@@ -457,20 +531,34 @@ def _inputs(operator: Union | Join | WholeQuery) -> list[tuple[Key, str]]:
 
 
 def joining_of(operator: Join) -> Joining:
+    """Raises InvalidArgument for bounds that leave no time between them."""
     left, right = operator.tables
-    return Joining(operator.time, operator.kind, operator.on, dict(operator.select), (left, right))
+    within = None
+    if operator.within is not None:
+        lower, upper = (round(bound * 1e9) for bound in operator.within)
+        within = Within(lower, upper)
+    return Joining(operator.time, operator.kind, operator.on, dict(operator.select), (left, right), within)
+
+
+def first_rows_of(operator: Deduplicate) -> FirstRows:
+    return FirstRows(operator.time, tuple(operator.keys), round(operator.ttl * 1e9))
+
+
+def looking_of(operator: LookBack) -> Looking:
+    return Looking(
+        time=operator.time,
+        functions=dict(operator.aggregates),
+        keys=tuple(operator.keys),
+        order=operator.order,
+        rows=operator.rows,
+        ttl=round(operator.ttl * 1e9),
+        table=operator.table,
+    )
 
 
 def grouping_of(operator: Windows) -> Grouping:
     """Raises InvalidArgument for windows that cannot be."""
-    if (operator.width is None) == (operator.gap is None) or (operator.gap is not None and operator.slide is not None):
-        raise InvalidArgument("write width, or width and slide, or for sessions gap alone")
-    window: Hop | Session
-    if operator.width is None:
-        window = Session(round((operator.gap or 0) * 1e9))
-    else:
-        slide = operator.width if operator.slide is None else operator.slide
-        window = Hop(round(operator.width * 1e9), round(slide * 1e9))
+    window = _window_of(operator)
     if operator.by_row and isinstance(window, Session):
         raise InvalidArgument("sessions have no window functions: leave out by_row")
     return Grouping(
@@ -481,6 +569,22 @@ def grouping_of(operator: Windows) -> Grouping:
         aggregates=dict(operator.aggregates),
         by_row=operator.by_row,
         table=operator.table,
+    )
+
+
+def _window_of(operator: Windows) -> Window:
+    """Raises InvalidArgument."""
+    keys = ("width", "slide", "months", "slide_months", "gap")
+    given = {key for key in keys if getattr(operator, key) is not None}
+    if operator.width is not None and given <= {"width", "slide"}:
+        slide = operator.width if operator.slide is None else operator.slide
+        return Hop(round(operator.width * 1e9), round(slide * 1e9))
+    if operator.months is not None and given <= {"months", "slide_months"}:
+        return Months(operator.months, operator.slide_months or operator.months)
+    if operator.gap is not None and given == {"gap"}:
+        return Session(round(operator.gap * 1e9))
+    raise InvalidArgument(
+        "write width, or width and slide, or months, or months and slide_months, or for sessions gap alone"
     )
 
 

@@ -124,7 +124,7 @@ def check_dead_letters(pipeline: Pipeline, problems: Problems) -> None:
     policies = {
         ("operators", place, name): getattr(operator, name, "fail")
         for place, operator in enumerate(pipeline.operators)
-        for name in (("on_error", "on_timeout") if isinstance(operator, Functions) else ("on_error",))
+        for name in ("on_error", "on_timeout", "on_late")
     } | {(*told.key, "bad_records"): getattr(told.model, "bad_records", "fail") for told in sources_of(pipeline)}
     wanting = [key for key, policy in policies.items() if policy == "dead_letter"]
     if pipeline.dead_letters is None:

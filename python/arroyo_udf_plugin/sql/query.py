@@ -245,6 +245,7 @@ _VIEWS = {pa.string_view(): (pa.string(), "Utf8"), pa.binary_view(): (pa.binary(
 
 _REWORDED = {
     "WindowFunction": NOT_BY_ROW,
+    "Cannot run range queries on datatype: Struct": "a window has no order here: write ORDER BY window.start",
     "Conflicting ordering requirements": "aggregates with ORDER BY over different columns cannot stand in one SELECT: "
     "write two, and join them ON a.window = b.window",
     "logical expression Wildcard": "a * is for count(*): write the columns",
@@ -257,6 +258,11 @@ _REWORDED = {
 }
 _CAST = "write CAST(... AS ...) for one of them"
 _PATTERNS = (
+    (
+        r"Physical plan does not support logical expression (ScalarSubquery|Exists|InSubquery)",
+        "this query inside an expression is too much for DataFusion: write a JOIN",
+    ),
+    (r"Unsupported JOIN operator (?i:asof)", "ASOF JOIN is not supported: write JOIN ... ON, and row_number()"),
     (
         r"Projections require unique expression names but the expression .* and \"(.+?)\" at position",
         r"there are two columns \1: write AS and another name",

@@ -88,8 +88,6 @@ class Whole:
             called = [open_.enter_context(_Called(one)) for one in self._functions.values()]
             for name, one in zip(self._functions, called, strict=True):
                 _register(own, name, one)
-            if called:  # it would move HAVING with a call in GROUP BY before a WHERE
-                own.remove_optimizer_rule("push_down_filter")
             for name, schema in self._tables.items():
                 own.register_record_batches(quoted(name), _shares(tables[name]) or [[no_rows(schema)]])
             try:

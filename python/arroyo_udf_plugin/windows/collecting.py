@@ -117,8 +117,11 @@ class Collected:
         self._storage = Storage(limits)
         self._tables = [Some(self._storage) for _ in self._inputs.tables]
 
-    def add(self, rows: pa.RecordBatch) -> int:
-        """Returns how many rows are late: none. Raises InvalidArgument for rows that come after the answer."""
+    def late(self, rows: pa.RecordBatch) -> None:
+        """As of `panes.Windows`."""
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        """Raises InvalidArgument for rows that come after the answer."""
         if self.watermark == _ANSWERED:
             raise InvalidArgument(
                 "the query has answered over all rows that there were, and there are new ones: begin anew in another "
@@ -126,7 +129,6 @@ class Collected:
             )
         for number, own in self._inputs.apart(rows):
             self._tables[number].add(own)
-        return 0
 
     def close(self, all_of_them: bool = False) -> Iterator[pa.RecordBatch]:
         """The results, when all rows are there. They are beyond memory on disk, too."""

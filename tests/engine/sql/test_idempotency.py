@@ -61,6 +61,8 @@ QUERIES = {
     "windows": DAYS + "SELECT key(CAST(small AS TEXT) || CAST(window.start AS TEXT)) AS key FROM days",
     "hop": "CREATE VIEW hops AS SELECT hop(interval '1 day', interval '2 days') AS w, median(alt) AS m FROM timed "
     "GROUP BY w;\nSELECT key(CAST(w.start AS TEXT)) AS key FROM hops",
+    "months": "CREATE VIEW m AS SELECT small, hop(interval '1 month', interval '3 months') AS w, count(*) AS n "
+    "FROM timed GROUP BY small, w;\nSELECT key(CAST(small AS TEXT) || CAST(w.start AS TEXT)) AS key FROM m",
     "sessions": "CREATE VIEW s AS SELECT small, session(interval '22 hours') AS w, count(*) AS n FROM timed "
     "WHERE id % 5 < 3 GROUP BY small, w;\nSELECT key(CAST(small AS TEXT) || CAST(w.start AS TEXT)) AS key FROM s",
     "places": DAYS + "SELECT key(CAST(small AS TEXT) || CAST(window.start AS TEXT) || CAST(place AS TEXT)) AS key FROM "
@@ -72,6 +74,13 @@ QUERIES = {
     "join": PAIRS + "SELECT key(CAST(a.window.start AS TEXT) || CAST(a.k AS TEXT)) AS key FROM a JOIN b ON a.window = "
     "b.window AND a.k = b.k",
     "pairs": PAIRS + "SELECT key(CAST(a.window.start AS TEXT)) AS key FROM a JOIN b ON a.window = b.window",
+    "join within an interval": "SELECT key(coalesce('a' || CAST(a.id AS TEXT), 'none') || coalesce('b' || CAST(b.id AS "
+    "TEXT), 'none')) AS key FROM (SELECT id, small, day FROM timed WHERE ok) a FULL JOIN timed b ON a.small = b.small "
+    "AND b.day BETWEEN a.day - INTERVAL '1 hour' AND a.day + INTERVAL '30 hours'",
+    "first rows": "SET state_ttl = '40 hours';\nSELECT key(CAST(id AS TEXT)) AS key FROM (SELECT id FROM timed QUALIFY "
+    "row_number() OVER (PARTITION BY small ORDER BY day) = 1)",
+    "behind lag": "SET state_ttl = '9 days';\nSELECT key(CAST(id AS TEXT)) AS key FROM "
+    "(SELECT id, lag(alt) OVER (PARTITION BY small ORDER BY day) AS before FROM timed)",
     "full join": PAIRS + "SELECT key(coalesce('a' || CAST(a.k AS TEXT), 'none') || coalesce('b' || CAST(b.k AS TEXT), "
     "'none')) AS key FROM a FULL JOIN b ON a.window = b.window AND a.k = b.k",
 }
