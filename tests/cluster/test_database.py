@@ -117,11 +117,11 @@ def test_a_created_pipeline_has_a_job_that_is_to_run(each: Database) -> None:
         whole = made(session, tags={"team": "a"}, udfs=[{"definition": "def f", "language": "python"}])
     with each.read() as session:
         found = pipelines.get(session, whole.pipeline.id)
-        assert (found.status.state, found.job.stop, found.job.pending) == ("Created", "none", True)
+        assert (found.status.state, found.job.stop, found.job.fulfilled) == ("Created", "none", 0)
         assert (found.pipeline.tags, found.pipeline.udfs[0]["language"]) == ({"team": "a"}, "python")
         assert found.status.worker is None
         assert pipelines.of_job(session, whole.job.id).pipeline.id == whole.pipeline.id
-        assert list(jobs.pending(session)) == [whole.job.id]
+        assert list(jobs.unfulfilled(session)) == list(jobs.under_way(session)) == [whole.job.id]
 
 
 def test_a_pipeline_is_created_whole_or_not_at_all(each: Database) -> None:
@@ -150,20 +150,36 @@ def test_pages_tell_each_pipeline_once(each: Database) -> None:
             pipelines.listed(session, 3, "pl_unknown")
 
 
-def test_a_wish_stays_pending_until_its_last_revision_is_seen(each: Database) -> None:
+def test_a_wish_is_fulfilled_with_its_last_revision(each: Database) -> None:
     with each.begin() as session:
         whole = made(session)
-        seen = whole.job.revision
+        first = whole.job.revision
         pipelines.change(session, whole.pipeline.id, {"stop": "checkpoint"})
     with each.begin() as session:
-        jobs.seen(session, whole.job.id, seen)
+        jobs.fulfil(session, whole.job.id, first)
     with each.read() as session:
-        assert list(jobs.pending(session)) == [whole.job.id]
+        assert list(jobs.unfulfilled(session)) == [whole.job.id]
         revision = pipelines.get(session, whole.pipeline.id).job.revision
     with each.begin() as session:
-        jobs.seen(session, whole.job.id, revision)
-        assert list(jobs.pending(session)) == []
-        assert list(jobs.to_watch(session)) == [whole.job.id]
+        jobs.fulfil(session, whole.job.id, revision)
+        assert list(jobs.unfulfilled(session)) == []
+        assert list(jobs.open_jobs(session)) == [whole.job.id]
+
+
+def test_a_leader_that_ends_without_a_word_is_counted(each: Database) -> None:
+    with each.begin() as session:
+        assert not jobs.is_led(session)
+        assert jobs.lead(session, "a") == (1, 0)
+        assert jobs.is_led(session)
+        assert jobs.lead(session, "a") == (2, 1)
+        assert jobs.lead(session, "a") == (3, 2)
+        jobs.beat(session, is_healthy=False)
+        assert jobs.lead(session, "a") == (4, 3)
+        jobs.beat(session, is_healthy=True)
+        assert jobs.lead(session, "a") == (5, 1)
+        jobs.give_up(session)
+        assert not jobs.is_led(session)
+        assert jobs.lead(session, "a") == (6, 0)
 
 
 def test_a_restart_without_state_begins_a_new_history(each: Database) -> None:
@@ -216,8 +232,8 @@ def test_there_is_one_leader(each: Database) -> None:
 
 def test_only_the_leader_passes_the_fence(each: Database) -> None:
     with each.begin() as session:
-        assert jobs.lead(session, "b") == 1
-        assert jobs.lead(session, "a") == 2
+        assert jobs.lead(session, "b").term == 1
+        assert jobs.lead(session, "a").term == 2
         jobs.fence(session, "a", 2)
         for controller, term in (("b", 1), ("b", 2), ("a", 1)):
             with pytest.raises(Deposed):

@@ -219,7 +219,7 @@ def test_a_message_that_is_not_understood_is_refused(tmp_path: Path) -> None:
     scheduler._serve()
     try:
         secret = protocol.secret_of(protocol.key_of(tmp_path), "job_1", 1)
-        for wrong in ([{"job_id": "job_1", "generation": 1, "event": "melted"}], [{}], 5):
+        for wrong in ([{"job_id": "job_1", "generation": 1, "event": "melted"}], [{"event": 1}], 5):
             status, answer = protocol.ask(tmp_path, "/v1/job_1/1/reports", secret, wrong, 10)
             assert (status, answer["error"].partition(":")[0]) == (400, "this message is not understood")
     finally:

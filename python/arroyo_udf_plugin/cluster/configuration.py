@@ -61,8 +61,9 @@ class ApiSettings(Section):
 
 
 class ControllerSettings(Section):
-    scheduler: Literal["embedded", "process"] | None = None
-    """Where pipelines run; default: embedded under `cluster`, process under `controller`."""
+    scheduler: Literal["embedded", "process"] = "process"
+    """Where pipelines run: each in a process of its own, or all in threads of the controller's, which needs less memory
+    and starts faster, but a function that crashes ends all of them for a moment."""
     metrics_port: Annotated[int, pydantic.Field(ge=0, le=65535)] | None = None
     """The port of the controller's /metrics, /targets and /health, at `api.bind_address` and by the API's rules; 0: a
     free one; default: none."""

@@ -23,7 +23,7 @@ class Parts:
     wake: called after each new wish, for a controller in this process; it must not wait.
     checkpoints: where checkpoints of jobs are, if their pipelines do not say otherwise.
     sources: metrics of this process, beside those from the database. roots: folders in which files of pipelines may
-    be; None: anywhere.
+    be; None: anywhere. is_controlled: False: this process had a controller, and it has ended.
     """
 
     database: Database
@@ -35,6 +35,7 @@ class Parts:
     checkpoints: str = ""
     sources: Sequence[Source] = ()
     roots: Sequence[str] | None = None
+    is_controlled: Callable[[], bool] = lambda: True
 
     @classmethod
     def configured(

@@ -204,11 +204,11 @@ def put_output(
     row = JobOutput(
         job_id=job_id,
         number=0 if before is None else before + 1,
-        operator_id=operator_id,
+        operator_id=storable(operator_id),
         subtask_idx=subtask_idx,
         start_id=start_id,
         timestamps=list(timestamps),
-        batch=batch,
+        batch=storable(batch),
     )
     session.add(row)
     session.flush()

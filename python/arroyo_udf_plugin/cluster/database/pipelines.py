@@ -1,6 +1,7 @@
 """Pipelines and their jobs, as users wish them: what the API reads and writes.
 
-Each change of a wish raises its revision and marks it as pending; the controller takes it from there.
+Each change of a wish raises its revision, so that it differs from the one that is fulfilled; the controller takes it
+from there.
 """
 
 from __future__ import annotations
@@ -259,7 +260,6 @@ def delete(session: Session, pipeline_id: str) -> None:
 def _mark(session: Session, job: Job) -> None:
     tell_changes(session)
     job.revision += 1
-    job.pending = True
     job.updated_at = now()
 
 

@@ -57,6 +57,8 @@ class Pipeline(Answer):
     preview: bool
     state_url: str | None
     tags: dict[str, str]
+    waits_for: str | None
+    """As its job's."""
 
 
 class PipelinePost(Asked):
