@@ -90,6 +90,7 @@ def test_a_kept_database_becomes_one_of_this_program(load: Callable[[str], Datab
         assert whole.pipeline.program["variables"] == {"CP_1_URI": "secret of a profile"}
         assert whole.status.settings["env_vars"] == whole.job.env_vars
         assert [row.epoch for row in history.checkpoints(session, whole.job.id)] == [7]
+        assert (whole.status.epoch, whole.status.history, whole.job.restore) == (7, 0, None)
         assert [row.message for row in history.logged(session, whole.job.id, 9).rows] == ["Running"]
         assert len(pipelines.listed(session, 10).rows) == 7
     with database.begin() as session:
@@ -219,7 +220,7 @@ def test_a_message_that_is_not_understood_is_refused(tmp_path: Path) -> None:
     scheduler._serve()
     try:
         secret = protocol.secret_of(protocol.key_of(tmp_path), "job_1", 1)
-        for wrong in ([{"job_id": "job_1", "generation": 1, "event": "melted"}], [{}], 5):
+        for wrong in ([{"job_id": "job_1", "generation": 1, "event": "melted"}], [{"event": 1}], 5):
             status, answer = protocol.ask(tmp_path, "/v1/job_1/1/reports", secret, wrong, 10)
             assert (status, answer["error"].partition(":")[0]) == (400, "this message is not understood")
     finally:

@@ -1,6 +1,6 @@
 """The command line.
 
-    arroyo-udf new | build | inspect | run | sql | replay | check | schema | checkpoints | cache.
+    arroyo-udf new | build | inspect | run | sql | replay | check | schema | checkpoints | savepoint | cache.
 
     arroyo-udf cluster | api | controller | migrate | config | states | jobs | token | login |
                  doctor
@@ -11,6 +11,7 @@ inspect.py   describe a plugin
 run.py       run functions over files
 sql.py       a query over files
 pipelines.py run, check and describe pipelines
+savepoints.py checkpoints with a name
 preview.py   the first rows of a run, as a table
 view.py      shows a running pipeline
 telling.py   numbers and failures for people
@@ -36,7 +37,22 @@ from typing import Any
 import click
 
 from ..errors import ArroyoUdfError
-from . import build, cache, cluster, doctor, inspect, jobs, new, pipelines, replay, run, sql, states, tokens
+from . import (
+    build,
+    cache,
+    cluster,
+    doctor,
+    inspect,
+    jobs,
+    new,
+    pipelines,
+    replay,
+    run,
+    savepoints,
+    sql,
+    states,
+    tokens,
+)
 from .stopping import stoppable
 
 
@@ -74,3 +90,4 @@ for _command in (*cluster.commands, jobs.group, tokens.group, tokens.login):
 main.add_command(pipelines.check)
 main.add_command(pipelines.schema)
 main.add_command(pipelines.checkpoints)
+main.add_command(savepoints.command)

@@ -35,7 +35,7 @@ def tidy_rows(database: Database, writing: Callable[[], AbstractContextManager[S
         found = jobs.old_previews(session, now() - _PREVIEWS_KEPT)
     for pipeline_id in found[:_AT_ONCE]:
         with contextlib.suppress(NotFound, InUse), writing() as session:  # somebody else was faster
-            pipelines.delete(session, pipeline_id, settings.checkpoints)
+            pipelines.delete(session, pipeline_id)
     _tidy_records(database, Records.configured(settings))
     with writing() as session:
         artifacts.release(session, artifacts.unused(session, now() - _UNUSED_KEPT)[:_AT_ONCE])

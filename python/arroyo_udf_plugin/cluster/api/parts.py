@@ -30,7 +30,9 @@ class Parts:
 
     wake: called after each new wish, for a controller in this process; it must not wait.
     checkpoints: where checkpoints of jobs are, if their pipelines do not say otherwise.
-    sources: metrics of this process, beside those from the database. logins: of browsers that were not made yet.
+    sources: metrics of this process, beside those from the database. roots: folders in which files of pipelines may
+    be; None: anywhere. is_controlled: False: this process had a controller, and it has ended. logins: of browsers that
+    were not made yet.
     """
 
     database: Database
@@ -42,12 +44,14 @@ class Parts:
     preview_ttl: int = 60_000_000
     checkpoints: str = ""
     sources: Sequence[Source] = ()
+    roots: Sequence[str] | None = None
+    is_controlled: Callable[[], bool] = lambda: True
     limits: LimitSettings = LimitSettings()  # noqa: RUF009 (frozen)
     logins: Logins = field(default_factory=Logins)
 
     @cached_property
     def quotas(self) -> Quotas:
-        return Quotas(self.limits, self.database, self.workshop, self.streams, self.checkpoints)
+        return Quotas(self.limits, self.database, self.workshop, self.streams)
 
     @cached_property
     def streams(self) -> Streams:
@@ -77,6 +81,7 @@ class Parts:
             checkpoint_interval=round(settings.pipeline.checkpoint_interval * 1e6),
             checkpoints=settings.checkpoints,
             sources=sources,
+            roots=roots or None,
         )
 
 

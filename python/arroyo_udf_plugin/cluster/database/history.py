@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, and_, delete, func, or_, select
+from sqlalchemy import ColumnElement, and_, delete, func, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
 from .errors import NotFound
@@ -83,6 +83,7 @@ def checkpoint(
     epoch: int,
     *,
     generation: int,
+    history: int = 0,
     state: str,
     start_time: int,
     finish_time: int | None = None,
@@ -96,6 +97,7 @@ def checkpoint(
             job_id=job_id,
             epoch=epoch,
             generation=generation,
+            history=history,
             state=state,
             checkpoint_type=checkpoint_type,
             start_time=start_time,
@@ -112,6 +114,13 @@ def checkpoints(session: Session, job_id: str) -> Sequence[Checkpoint]:
     return session.scalars(found.order_by(Checkpoint.epoch)).all()
 
 
+def retain(session: Session, job_id: str, history: int, epochs: Collection[int]) -> None:
+    """These, of this history, and no others can be gone back to."""
+    is_retained = and_(Checkpoint.history == history, Checkpoint.epoch.in_(epochs))
+    known = update(Checkpoint).where(Checkpoint.job_id == job_id, Checkpoint.retained != is_retained)
+    session.execute(known.values(retained=is_retained).execution_options(synchronize_session=False))
+
+
 def one_checkpoint(session: Session, job_id: str, epoch: int) -> Checkpoint:
     """Raises NotFound."""
     found = session.get(Checkpoint, (job_id, epoch))
@@ -121,8 +130,9 @@ def one_checkpoint(session: Session, job_id: str, epoch: int) -> Checkpoint:
 
 
 def drop_checkpoints(session: Session, job_id: str, before: int, after: int) -> None:
-    """Forgets epochs before the one, and after the other: those are of a history that a start without state ended."""
-    outside = or_(Checkpoint.epoch < before, Checkpoint.epoch > after)
+    """Forgets epochs before the one, unless they are retained, and after the other: those are of a history that a
+    start without state ended."""
+    outside = or_(and_(Checkpoint.epoch < before, Checkpoint.retained.is_(False)), Checkpoint.epoch > after)
     session.execute(delete(Checkpoint).where(Checkpoint.job_id == job_id, outside))
 
 

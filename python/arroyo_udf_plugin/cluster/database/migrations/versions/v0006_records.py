@@ -3,7 +3,7 @@
 from alembic import op
 
 revision = "v0006"
-down_revision = "v0003"
+down_revision = "v0005"
 
 
 def upgrade() -> None:
