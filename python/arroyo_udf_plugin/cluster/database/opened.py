@@ -74,7 +74,7 @@ _DEFAULT_LOG = LogKept()
 class Database:
     """url: without a password, for people. keys: of its secrets."""
 
-    def __init__(self, engine: Engine, keys: Keys, log: LogKept) -> None:
+    def __init__(self, engine: Engine, keys: Keys, log: LogKept = _DEFAULT_LOG) -> None:
         self.engine = engine
         self.url = engine.url.render_as_string(hide_password=True)
         self.is_sqlite = engine.dialect.name == "sqlite"
