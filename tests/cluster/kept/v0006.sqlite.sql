@@ -35,12 +35,12 @@ CREATE TABLE checkpoints (
 	CONSTRAINT ck_checkpoints_state CHECK (state IN ('inprogress', 'ready', 'failed')), 
 	CONSTRAINT fk_checkpoints_job_id FOREIGN KEY(job_id) REFERENCES jobs (id) ON DELETE CASCADE
 );
-INSERT INTO "checkpoints" VALUES('job_oHd7sRisNw',7,1,'ready','scheduled',1000000,1500000,'[]','{}',0,0);
-INSERT INTO "checkpoints" VALUES('job_rLbsmHDYmy',7,2,'ready','scheduled',1000000,1500000,'[]','{}',0,0);
-INSERT INTO "checkpoints" VALUES('job_2IJyFAl690',7,3,'ready','scheduled',1000000,1500000,'[]','{}',0,0);
-INSERT INTO "checkpoints" VALUES('job_SbprTmbMe2',7,4,'ready','scheduled',1000000,1500000,'[]','{}',0,0);
-INSERT INTO "checkpoints" VALUES('job_mCNcmsU8DB',7,5,'ready','scheduled',1000000,1500000,'[]','{}',0,0);
-INSERT INTO "checkpoints" VALUES('job_SiwMFlRtxN',7,6,'ready','scheduled',1000000,1500000,'[]','{}',0,0);
+INSERT INTO "checkpoints" VALUES('job_B9cjCxPJfS',7,1,'ready','scheduled',1000000,1500000,'[]','{}',0,0);
+INSERT INTO "checkpoints" VALUES('job_rfphPDh6n0',7,2,'ready','scheduled',1000000,1500000,'[]','{}',0,0);
+INSERT INTO "checkpoints" VALUES('job_wnvj44MxZL',7,3,'ready','scheduled',1000000,1500000,'[]','{}',0,0);
+INSERT INTO "checkpoints" VALUES('job_Ds1n7QPgnH',7,4,'ready','scheduled',1000000,1500000,'[]','{}',0,0);
+INSERT INTO "checkpoints" VALUES('job_TiOAZF0xVN',7,5,'ready','scheduled',1000000,1500000,'[]','{}',0,0);
+INSERT INTO "checkpoints" VALUES('job_MIhCJEZ6Dl',7,6,'ready','scheduled',1000000,1500000,'[]','{}',0,0);
 CREATE TABLE connection_profiles (
 	serial INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, 
 	id VARCHAR(200) NOT NULL, 
@@ -53,7 +53,7 @@ CREATE TABLE connection_profiles (
 	CONSTRAINT uq_connection_profiles_id UNIQUE (id), 
 	CONSTRAINT uq_connection_profiles_name UNIQUE (name)
 );
-INSERT INTO "connection_profiles" VALUES(1,'cp_3fdGmNFIAG','p','sqlite','','{"uri": "gAAAAABrB3bJFiVrAfy4Q-fy2hESQlvhbyoncqXwHLE7Amj3jtzRi6lXivCUjcNrDQ1vbvyMBqPQ-XMIKMNF5a2OpPWGNm3Svw=="}',1795651273043245,1795651273043245);
+INSERT INTO "connection_profiles" VALUES(1,'cp_ph679kn8tz','p','sqlite','','{"uri": "gAAAAABrB3cxr1zWXxzQs9GklW2yjm5EofikixM0RAiH0VRUyW7_LPkC3Ul08s-tSDyIwXKuiQFVinfOpW9mM1FqRhBItr500Q=="}',1795651377397875,1795651377397875);
 CREATE TABLE connection_table_uses (
 	table_id VARCHAR(200) NOT NULL, 
 	pipeline_id VARCHAR(200) NOT NULL, 
@@ -61,13 +61,13 @@ CREATE TABLE connection_table_uses (
 	CONSTRAINT fk_connection_table_uses_pipeline_id FOREIGN KEY(pipeline_id) REFERENCES pipelines (id) ON DELETE CASCADE, 
 	CONSTRAINT fk_connection_table_uses_table_id FOREIGN KEY(table_id) REFERENCES connection_tables (id) ON DELETE RESTRICT
 );
-INSERT INTO "connection_table_uses" VALUES('ct_QJoqamJxFU','pl_Created');
-INSERT INTO "connection_table_uses" VALUES('ct_QJoqamJxFU','pl_Scheduling');
-INSERT INTO "connection_table_uses" VALUES('ct_QJoqamJxFU','pl_Running');
-INSERT INTO "connection_table_uses" VALUES('ct_QJoqamJxFU','pl_CheckpointStopping');
-INSERT INTO "connection_table_uses" VALUES('ct_QJoqamJxFU','pl_Stopped');
-INSERT INTO "connection_table_uses" VALUES('ct_QJoqamJxFU','pl_Finished');
-INSERT INTO "connection_table_uses" VALUES('ct_QJoqamJxFU','pl_Failed');
+INSERT INTO "connection_table_uses" VALUES('ct_HzK9hm0ERB','pl_Created');
+INSERT INTO "connection_table_uses" VALUES('ct_HzK9hm0ERB','pl_Scheduling');
+INSERT INTO "connection_table_uses" VALUES('ct_HzK9hm0ERB','pl_Running');
+INSERT INTO "connection_table_uses" VALUES('ct_HzK9hm0ERB','pl_CheckpointStopping');
+INSERT INTO "connection_table_uses" VALUES('ct_HzK9hm0ERB','pl_Stopped');
+INSERT INTO "connection_table_uses" VALUES('ct_HzK9hm0ERB','pl_Finished');
+INSERT INTO "connection_table_uses" VALUES('ct_HzK9hm0ERB','pl_Failed');
 CREATE TABLE connection_tables (
 	serial INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, 
 	id VARCHAR(200) NOT NULL, 
@@ -84,7 +84,7 @@ CREATE TABLE connection_tables (
 	CONSTRAINT uq_connection_tables_id UNIQUE (id), 
 	CONSTRAINT uq_connection_tables_key UNIQUE ("key")
 );
-INSERT INTO "connection_tables" VALUES(1,'ct_QJoqamJxFU','t','t','source','sqlite','cp_3fdGmNFIAG','{}','{}',1795651273071612);
+INSERT INTO "connection_tables" VALUES(1,'ct_HzK9hm0ERB','t','t','source','sqlite','cp_ph679kn8tz','{}','{}',1795651377510832);
 CREATE TABLE job_log (
 	serial INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, 
 	id VARCHAR(200) NOT NULL, 
@@ -102,12 +102,12 @@ CREATE TABLE job_log (
 	CONSTRAINT fk_job_log_job_id FOREIGN KEY(job_id) REFERENCES jobs (id) ON DELETE CASCADE, 
 	CONSTRAINT uq_job_log_id UNIQUE (id)
 );
-INSERT INTO "job_log" VALUES(1,'jlm_7yReyFaZjO','job_oHd7sRisNw',1795651273157115,1,'info','Running','',NULL,NULL,NULL);
-INSERT INTO "job_log" VALUES(2,'jlm_ErvfQtPNnM','job_rLbsmHDYmy',1795651273173791,2,'info','Running','',NULL,NULL,NULL);
-INSERT INTO "job_log" VALUES(3,'jlm_PcPfvgtJs8','job_2IJyFAl690',1795651273201122,3,'info','Running','',NULL,NULL,NULL);
-INSERT INTO "job_log" VALUES(4,'jlm_ar7Xd3KMwN','job_SbprTmbMe2',1795651273224701,4,'info','Running','',NULL,NULL,NULL);
-INSERT INTO "job_log" VALUES(5,'jlm_lNuv7lIh1x','job_mCNcmsU8DB',1795651273259553,5,'info','Running','',NULL,NULL,NULL);
-INSERT INTO "job_log" VALUES(6,'jlm_hPAQllGDMV','job_SiwMFlRtxN',1795651273284196,6,'info','Running','',NULL,NULL,NULL);
+INSERT INTO "job_log" VALUES(1,'jlm_fvSUEyqNAR','job_B9cjCxPJfS',1795651378103208,1,'info','Running','',NULL,NULL,NULL);
+INSERT INTO "job_log" VALUES(2,'jlm_qjGlpoXtvI','job_rfphPDh6n0',1795651378296533,2,'info','Running','',NULL,NULL,NULL);
+INSERT INTO "job_log" VALUES(3,'jlm_q6eapEZB6b','job_wnvj44MxZL',1795651378536103,3,'info','Running','',NULL,NULL,NULL);
+INSERT INTO "job_log" VALUES(4,'jlm_7bVDR2KxuS','job_Ds1n7QPgnH',1795651378602827,4,'info','Running','',NULL,NULL,NULL);
+INSERT INTO "job_log" VALUES(5,'jlm_Ng2xLvv3r9','job_TiOAZF0xVN',1795651378651809,5,'info','Running','',NULL,NULL,NULL);
+INSERT INTO "job_log" VALUES(6,'jlm_2qajih6JGM','job_MIhCJEZ6Dl',1795651378727650,6,'info','Running','',NULL,NULL,NULL);
 CREATE TABLE job_statuses (
 	job_id VARCHAR(200) NOT NULL, 
 	state VARCHAR(24) NOT NULL, 
@@ -128,13 +128,13 @@ CREATE TABLE job_statuses (
 	CONSTRAINT ck_job_statuses_state CHECK (state IN ('Created', 'Compiling', 'Scheduling', 'Running', 'Rescaling', 'Restarting', 'Recovering', 'CheckpointStopping', 'Stopping', 'Stopped', 'Finishing', 'Finished', 'Failing', 'Failed')), 
 	CONSTRAINT fk_job_statuses_job_id FOREIGN KEY(job_id) REFERENCES jobs (id) ON DELETE CASCADE
 );
-INSERT INTO "job_statuses" VALUES('job_vVtG60givz','Created',2000000,0,NULL,NULL,NULL,NULL,NULL,NULL,1,0,'{}',NULL,0,0,7);
-INSERT INTO "job_statuses" VALUES('job_oHd7sRisNw','Scheduling',2000000,1,'a controller',1000000,NULL,6,NULL,NULL,1,0,'{"parallelism": 2, "checkpoint_interval_micros": 10000000, "env_vars": "gAAAAABrB3bJfltxXtaFdevvG74tGEhhvhRQ5UAOtYwwP2tJCTLtnbZ1fjK2Nwm46xgIWykwVQKHPNz9pEERh7ijxLL9-m6W8izYyU1Ya1ixdYN9T_oESu_d9XZA5DjRpKiM7xl8Kgkq"}',NULL,0,0,7);
-INSERT INTO "job_statuses" VALUES('job_rLbsmHDYmy','Running',2000000,2,'a controller',1000000,NULL,6,NULL,NULL,1,0,'{"parallelism": 2, "checkpoint_interval_micros": 10000000, "env_vars": "gAAAAABrB3bJlVbBm_aEUva9tI3dJ5nKiAzLl13i7YxxAhnh-6_hQ7o_KZqy0SRu-ocE5eHrCN2WxHk4Ndt6fbrp0JRckkwTHlkkP8r2SH1yjaEuEwZw_igMjmfawund0forr9CXWI7e"}',NULL,0,0,7);
-INSERT INTO "job_statuses" VALUES('job_2IJyFAl690','CheckpointStopping',2000000,3,'a controller',1000000,NULL,6,NULL,NULL,1,0,'{"parallelism": 2, "checkpoint_interval_micros": 10000000, "env_vars": "gAAAAABrB3bJqB9QXgDxr2LPMiO4b1OOWtr4ztKBc_0d5tcSQhEi8ZrIP93Pvz3GZeuZGNSvzPcrE88wE084zstGpVDqlQi0HW8-_XWAKxgq5NQ7DwqS37EXHfINOgrpxg1mGsPEBI9A"}',NULL,0,0,7);
-INSERT INTO "job_statuses" VALUES('job_SbprTmbMe2','Stopped',2000000,4,'a controller',1000000,NULL,6,NULL,NULL,1,0,'{"parallelism": 2, "checkpoint_interval_micros": 10000000, "env_vars": "gAAAAABrB3bJ8-jwMocFMeYmVo-lPmbFkat7m9PEbx-VNT7x4qzI6OuYdYMAvTX9iKZzfD3GLD7nxHunRTQeZLYR8jzPVS4bYBSpLrtUDGNL59Uaoj0WpS_CJ0StSStTGj6UPR4FYe47"}',NULL,0,0,7);
-INSERT INTO "job_statuses" VALUES('job_mCNcmsU8DB','Finished',2000000,5,'a controller',1000000,NULL,6,NULL,NULL,1,0,'{"parallelism": 2, "checkpoint_interval_micros": 10000000, "env_vars": "gAAAAABrB3bJe3V4lXvAlbFZegGGfKQTD4mKgEoWNEa_0A480IG7oaXXdwtP9FDGoETUCingzLsOKsZ3WYLzDbehgHF8GhKhsd5X94s7mnC5LQ9lIuvc03cHXTUcWPZ8YrqIqD0r33uy"}',NULL,0,0,7);
-INSERT INTO "job_statuses" VALUES('job_SiwMFlRtxN','Failed',2000000,6,'a controller',1000000,3000000,6,'a row failed','user',1,0,'{"parallelism": 2, "checkpoint_interval_micros": 10000000, "env_vars": "gAAAAABrB3bJmnme8a1NYz7ai8bEKlLZgIVXZ3Osm9c_fxyAskBs0LNeukDXSR-szM4K5I739uCxBJIVlsBXV12rdGyq84RteAhHOi0EVlFKguLEgH5kDnMAhvxEn5BgmFQOo5ThduqG"}',NULL,0,0,7);
+INSERT INTO "job_statuses" VALUES('job_el0A86ppuX','Created',2000000,0,NULL,NULL,NULL,NULL,NULL,NULL,1,0,'{}',NULL,0,0,7);
+INSERT INTO "job_statuses" VALUES('job_B9cjCxPJfS','Scheduling',2000000,1,'a controller',1000000,NULL,6,NULL,NULL,1,0,'{"parallelism": 2, "checkpoint_interval_micros": 10000000, "env_vars": "gAAAAABrB3cy-49L52Dm1dhbfew-3Z5Apdy55ud-JD1bdjnUOK8kco8tzobzFATbTJo4tzTiGazvR9VCT1dkizTrQc7ikVkaDSArxSYXn8eVGT7eBWEkt2hdqglg-ULG8qnkxtxHJcZq"}',NULL,0,0,7);
+INSERT INTO "job_statuses" VALUES('job_rfphPDh6n0','Running',2000000,2,'a controller',1000000,NULL,6,NULL,NULL,1,0,'{"parallelism": 2, "checkpoint_interval_micros": 10000000, "env_vars": "gAAAAABrB3cyvhgtRc-ZyumgbmxXbwGcbucq2YkpMxBBlFYGab0w8p3psCBt5idA7Fjqum5xqn-z-qYghVbCvcC4lGVqiSqB8spK5qK2a6d3B1yp4KIKD84-WmVUAYxEm1A8TRWeOpME"}',NULL,0,0,7);
+INSERT INTO "job_statuses" VALUES('job_wnvj44MxZL','CheckpointStopping',2000000,3,'a controller',1000000,NULL,6,NULL,NULL,1,0,'{"parallelism": 2, "checkpoint_interval_micros": 10000000, "env_vars": "gAAAAABrB3cyG-eiYGzldGDxQuEMpPxWvLFjLE2Py3eK-D_V-5w7fgj_rcjFregaSl5nTXgf_OTs2MRKrrKKtTvRIrDAvzUEI7wbKsqfm3_iXDzPrq46P9LbSR8CiLLH9ag3fMHseHNJ"}',NULL,0,0,7);
+INSERT INTO "job_statuses" VALUES('job_Ds1n7QPgnH','Stopped',2000000,4,'a controller',1000000,NULL,6,NULL,NULL,1,0,'{"parallelism": 2, "checkpoint_interval_micros": 10000000, "env_vars": "gAAAAABrB3cyHuQwTQLuSqj0Y2SVQcBR48TecDifEI1iLDeAHuzb8vJVHVQGqMYhQZlY7cV5RHRSviIc4onfWKl80L3S9pAKp1d4AkC-2tjk1ZlihYjRmJfmL1TYP8uspsmusyUyn5tJ"}',NULL,0,0,7);
+INSERT INTO "job_statuses" VALUES('job_TiOAZF0xVN','Finished',2000000,5,'a controller',1000000,NULL,6,NULL,NULL,1,0,'{"parallelism": 2, "checkpoint_interval_micros": 10000000, "env_vars": "gAAAAABrB3cyyeJKb2WkKnUvmgaxptD4vWIEFSFOhitpd3Lra9uNNxH7xoy8h8ZKcW_L-UyRGbg3wOqcKAp5tul3qKnsrmk20iKwutUamvyTsqUXK_CqgSrD5aZABmWHikDQxBfLVQXj"}',NULL,0,0,7);
+INSERT INTO "job_statuses" VALUES('job_MIhCJEZ6Dl','Failed',2000000,6,'a controller',1000000,3000000,6,'a row failed','user',1,0,'{"parallelism": 2, "checkpoint_interval_micros": 10000000, "env_vars": "gAAAAABrB3cyjZgKAIAf3JHUA4iDkthMyO12EiI344582P05Z3J9SilNczoB2yDmYXFQ3BBZyVck9303sN9YoDBid2iq8GPlY6ykvmwKMZ2FFQx1tZCmwPx57miZngWyeC0CHJZbkmkV"}',NULL,0,0,7);
 CREATE TABLE jobs (
 	serial INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, 
 	id VARCHAR(200) NOT NULL, 
@@ -158,26 +158,26 @@ CREATE TABLE jobs (
 	CONSTRAINT uq_jobs_id UNIQUE (id), 
 	CONSTRAINT uq_jobs_pipeline_id UNIQUE (pipeline_id)
 );
-INSERT INTO "jobs" VALUES(1,'job_vVtG60givz','pl_Created','none',2,10000000,NULL,0,'safe',0,'{"TOKEN": "gAAAAABrB3bJJk-WQjKB7HqMhvDgW-Dio1HJuSMK4uF5L3_HSin0I3rXkCYUBGdrKskO1e31M9aGBlIXqXvYO8s8oa1rEz1WS_EqJ4qSxnUw5TYVM-FnqTE="}','{}',1,1795651273114592,1795651273114592,'/nowhere/checkpoints/job_vVtG60givz',NULL,0);
-INSERT INTO "jobs" VALUES(2,'job_oHd7sRisNw','pl_Scheduling','none',2,10000000,NULL,0,'safe',0,'{"TOKEN": "gAAAAABrB3bJRWKh_2b6dRDdi0mIsOqdGgcR4AFQhWgjwlA3j_2dTj3TDY0T4HmThGoybnw-dcnGR7RsxJ89YO1Iw-y5YBr612m4n5aYccb2tvU00YAnUYk="}','{}',1,1795651273153279,1795651273153279,'/nowhere/checkpoints/job_oHd7sRisNw',NULL,0);
-INSERT INTO "jobs" VALUES(3,'job_rLbsmHDYmy','pl_Running','none',2,10000000,NULL,0,'safe',0,'{"TOKEN": "gAAAAABrB3bJeS531AIztK96AuOMcBi3ApljJleluATKgnsUmLqlpUC1Sr6GYrsTD3FwrDYo7Ez9Mvv4J-gaqZIEWW0p37mizGH9AseRZsilVlU76Aye5d8="}','{}',1,1795651273168978,1795651273168978,'/nowhere/checkpoints/job_rLbsmHDYmy',NULL,0);
-INSERT INTO "jobs" VALUES(4,'job_2IJyFAl690','pl_CheckpointStopping','checkpoint',2,10000000,NULL,0,'safe',0,'{"TOKEN": "gAAAAABrB3bJJehc9YAadIGT9sUZ0E1KePUBuajSKpUXPoBBc40uhgdsdeZaJaWjgKB6tpyddeuDSw67N9XoZ36dzpuXdXgxqi3s-RiozTn1FyTN8F66CwA="}','{}',2,1795651273176618,1795651273199536,'/nowhere/checkpoints/job_2IJyFAl690',NULL,0);
-INSERT INTO "jobs" VALUES(5,'job_SbprTmbMe2','pl_Stopped','immediate',2,10000000,NULL,0,'safe',0,'{"TOKEN": "gAAAAABrB3bJSNabPgGNLeCV4IZSQkVspKSMnSwTY9ohoJj_1qy5bo0-cVRFvVMo_wlEjXyGeTJKT325Ygl6gq6ePCqQ9hRv9DGL6NdVJ4Y3SkKaSxQwmDU="}','{}',2,1795651273205321,1795651273223968,'/nowhere/checkpoints/job_SbprTmbMe2',NULL,0);
-INSERT INTO "jobs" VALUES(6,'job_mCNcmsU8DB','pl_Finished','none',2,10000000,NULL,0,'safe',0,'{"TOKEN": "gAAAAABrB3bJE5xveYGNv3UaioQVzYhDKRr--XVgpFY-tbdQIPczdIQEELRX8YBUAph4zYDEc0jby5tJNs5hLCO728odWCg6Gb-qfG4FjUWhNYLdqaNmEZg="}','{}',1,1795651273240740,1795651273240740,'/nowhere/checkpoints/job_mCNcmsU8DB',NULL,0);
-INSERT INTO "jobs" VALUES(7,'job_SiwMFlRtxN','pl_Failed','none',2,10000000,NULL,0,'safe',0,'{"TOKEN": "gAAAAABrB3bJFOuXLmnzunp0j30pNSLZj4Ik_ikwqKOv5JaE_bIRFxrvWAhDGN-lK1C7rzV73A0uEgVk3Zzt-y5aYk-FpS7cTFftvXU12EOWSBobsd9JCwk="}','{}',1,1795651273272116,1795651273272116,'/nowhere/checkpoints/job_SiwMFlRtxN',NULL,0);
+INSERT INTO "jobs" VALUES(1,'job_el0A86ppuX','pl_Created','none',2,10000000,NULL,0,'safe',0,'{"TOKEN": "gAAAAABrB3cxfWoO2BvYBOelkp1czMKM2dH2t2GYBV_wR0fe6wD6L9g4-EQQ14PPYGoyhTcX1Jvhm_il20xVea-LGpwsyAEnvEJP3ete3l2ahidcKBRlCnA="}','{}',1,1795651377684123,1795651377684123,'/nowhere/checkpoints/job_el0A86ppuX',NULL,0);
+INSERT INTO "jobs" VALUES(2,'job_B9cjCxPJfS','pl_Scheduling','none',2,10000000,NULL,0,'safe',0,'{"TOKEN": "gAAAAABrB3cyOKJZe-Q6e8yFLvKMZrxWQQrInMNrMJiT5NUfDh3ZRI6WNFqZy9c3Ha2M5cqnx3rh71a0EsoHnfwhhghVXBg4g0mENUVkuCzisubp0h5a410="}','{}',1,1795651378039572,1795651378039572,'/nowhere/checkpoints/job_B9cjCxPJfS',NULL,0);
+INSERT INTO "jobs" VALUES(3,'job_rfphPDh6n0','pl_Running','none',2,10000000,NULL,0,'safe',0,'{"TOKEN": "gAAAAABrB3cyirXhZxhbGisspNDVlCd_Y5PBIVfNPcte9cbBgvTZrGguYUp31Ly-rJsiKkgxKLLa08042sMb5qKQsPPaXUS5urwsv0_KPVorq-ez4E0CXU4="}','{}',1,1795651378201206,1795651378201206,'/nowhere/checkpoints/job_rfphPDh6n0',NULL,0);
+INSERT INTO "jobs" VALUES(4,'job_wnvj44MxZL','pl_CheckpointStopping','checkpoint',2,10000000,NULL,0,'safe',0,'{"TOKEN": "gAAAAABrB3cy_WL3t9D-pmHosY-NQWoKpYzS_BJUoFiKNDamJNfut0wUhZ4b9hHyDJqpeJGYxinAzCK3GEIzmpu1usMqpUPlt4ZEd3jK-uO6d07wwk6fhzQ="}','{}',2,1795651378379329,1795651378533994,'/nowhere/checkpoints/job_wnvj44MxZL',NULL,0);
+INSERT INTO "jobs" VALUES(5,'job_Ds1n7QPgnH','pl_Stopped','immediate',2,10000000,NULL,0,'safe',0,'{"TOKEN": "gAAAAABrB3cyd6QcxwT5b9tESEmG6yzFUsIdsvPXyvCDHuokTYFYjdeV-3WWYeAUzBTfk4W9Ou2HK9-kj2TLNgqeCtKezimhoSL5wyD6terRbJ3-5aTU7uo="}','{}',2,1795651378549031,1795651378589412,'/nowhere/checkpoints/job_Ds1n7QPgnH',NULL,0);
+INSERT INTO "jobs" VALUES(6,'job_TiOAZF0xVN','pl_Finished','none',2,10000000,NULL,0,'safe',0,'{"TOKEN": "gAAAAABrB3cyTu5TVDOF6voZKN4gl_Ev2Dplyw1IiiG4tznaA_AOTXwhaQZWzY2nwvXcGiOaT87iFYuEwOIuEhQ_fD71n5xGJS76oEbg-cyRnLjDINUThQo="}','{}',1,1795651378624516,1795651378624516,'/nowhere/checkpoints/job_TiOAZF0xVN',NULL,0);
+INSERT INTO "jobs" VALUES(7,'job_MIhCJEZ6Dl','pl_Failed','none',2,10000000,NULL,0,'safe',0,'{"TOKEN": "gAAAAABrB3cyI9E-Fg5GzLCeVTnNIj0VxQZx_sTkVOT8MDLzs8UlNfZR7-ybuYRNK50tLFjUVivNcQ4Rc2TnNyE_Aa2sf20sOCydOG_ZGE_A04C_mVWR_gk="}','{}',1,1795651378694794,1795651378694794,'/nowhere/checkpoints/job_MIhCJEZ6Dl',NULL,0);
 CREATE TABLE key_sample (
 	id INTEGER NOT NULL, 
 	sample TEXT NOT NULL, 
 	CONSTRAINT pk_key_sample PRIMARY KEY (id)
 );
-INSERT INTO "key_sample" VALUES(1,'gAAAAABrB3bJ7mYXOb6tCTUnuCBos3qioaRrJKjXyYOqp0l08-I3jelKCJXu_PviecxyErjqoJ526wmg9ho5U5QNhV5PV8eIvA==');
+INSERT INTO "key_sample" VALUES(1,'gAAAAABrB3cxfhN5YEqCW6nSoPqDjJzDPtE2gEEE-2SakaIf3scyd6vb-6EfuBr4T7RMl6zmefEFYhTBb3XAkximjGgy4gHfJQ==');
 CREATE TABLE leader (
 	id INTEGER NOT NULL, 
 	controller TEXT NOT NULL, 
 	term INTEGER NOT NULL, seen_at BIGINT, deaths INTEGER DEFAULT '0' NOT NULL, 
 	CONSTRAINT pk_leader PRIMARY KEY (id)
 );
-INSERT INTO "leader" VALUES(1,'a controller',1,1795651273105422,0);
+INSERT INTO "leader" VALUES(1,'a controller',1,1795651377682744,0);
 CREATE TABLE leftovers (
 	place TEXT NOT NULL, 
 	CONSTRAINT pk_leftovers PRIMARY KEY (place)
@@ -197,13 +197,13 @@ CREATE TABLE pipelines (
 	created_at BIGINT NOT NULL, 
 	CONSTRAINT uq_pipelines_id UNIQUE (id)
 );
-INSERT INTO "pipelines" VALUES(1,'pl_Created','Created','SELECT 1','[{"definition": "def f(): ...", "language": "python"}]','{"nodes": [], "edges": []}','{"version": 1, "pipeline": {"name": "kept", "source": {"type": "impulse", "rate": 500.0, "rows": 2000, "partitions": null, "start": null, "interval": null}, "sources": {}, "operators": [], "sinks": [{"after": null, "format": "parquet", "compression": null, "row_group_rows": 131072, "columns": null, "null_values": ["", "NA"], "delimiter": null, "quote": "\"", "header": true, "unstructured": false, "timestamps": null, "decimals": "string", "type": "parts", "path": "/nowhere/out", "part_rows": null, "part_bytes": 134217728, "part_seconds": null}], "dead_letters": null, "event_time": null, "parallelism": 1, "checkpoints": null}, "artifacts": {}, "variables": "gAAAAABrB3bJ9OZhc7wjQYHwG6qpd1Keyk-gKrRZT1ZMG740nXereZYZJ9ihKCGaGpdjUtwQT6Gua6EDm-CuqkRoNjHyDMmCCH0059qN14UZ73WmoibEQkpxY8raWGoFUowxTnswMj1W"}','{"team": "a"}',NULL,0,1795651273114592);
-INSERT INTO "pipelines" VALUES(2,'pl_Scheduling','Scheduling','SELECT 1','[{"definition": "def f(): ...", "language": "python"}]','{"nodes": [], "edges": []}','{"version": 1, "pipeline": {"name": "kept", "source": {"type": "impulse", "rate": 500.0, "rows": 2000, "partitions": null, "start": null, "interval": null}, "sources": {}, "operators": [], "sinks": [{"after": null, "format": "parquet", "compression": null, "row_group_rows": 131072, "columns": null, "null_values": ["", "NA"], "delimiter": null, "quote": "\"", "header": true, "unstructured": false, "timestamps": null, "decimals": "string", "type": "parts", "path": "/nowhere/out", "part_rows": null, "part_bytes": 134217728, "part_seconds": null}], "dead_letters": null, "event_time": null, "parallelism": 1, "checkpoints": null}, "artifacts": {}, "variables": "gAAAAABrB3bJSQ6R0_fSYV-QcHh33fCSRIQ5QZTVSX9S3EyQ9YUnhwDNQ2v7yZ8SkR-VxPViA2PQfIW9mXrvL0NlKXpMoXO3GfipJbGtIepV7HAR0Q0kF631SlrNJLSZGK_r2zvi-KTO"}','{"team": "a"}',NULL,0,1795651273153279);
-INSERT INTO "pipelines" VALUES(3,'pl_Running','Running','SELECT 1','[{"definition": "def f(): ...", "language": "python"}]','{"nodes": [], "edges": []}','{"version": 1, "pipeline": {"name": "kept", "source": {"type": "impulse", "rate": 500.0, "rows": 2000, "partitions": null, "start": null, "interval": null}, "sources": {}, "operators": [], "sinks": [{"after": null, "format": "parquet", "compression": null, "row_group_rows": 131072, "columns": null, "null_values": ["", "NA"], "delimiter": null, "quote": "\"", "header": true, "unstructured": false, "timestamps": null, "decimals": "string", "type": "parts", "path": "/nowhere/out", "part_rows": null, "part_bytes": 134217728, "part_seconds": null}], "dead_letters": null, "event_time": null, "parallelism": 1, "checkpoints": null}, "artifacts": {}, "variables": "gAAAAABrB3bJhv_JB2fQZUVReyFvY2aWboLWQrEBSbPUyDebQR1OJDzdtahhd3PeGxETjjIhZohMLO31oyDV6lvCXdd-vVTRlSXo1pQvZEI8aOHDnLt6zeWBXlpoCo_VlyjfViDq-Z1p"}','{"team": "a"}',NULL,0,1795651273168978);
-INSERT INTO "pipelines" VALUES(4,'pl_CheckpointStopping','CheckpointStopping','SELECT 1','[{"definition": "def f(): ...", "language": "python"}]','{"nodes": [], "edges": []}','{"version": 1, "pipeline": {"name": "kept", "source": {"type": "impulse", "rate": 500.0, "rows": 2000, "partitions": null, "start": null, "interval": null}, "sources": {}, "operators": [], "sinks": [{"after": null, "format": "parquet", "compression": null, "row_group_rows": 131072, "columns": null, "null_values": ["", "NA"], "delimiter": null, "quote": "\"", "header": true, "unstructured": false, "timestamps": null, "decimals": "string", "type": "parts", "path": "/nowhere/out", "part_rows": null, "part_bytes": 134217728, "part_seconds": null}], "dead_letters": null, "event_time": null, "parallelism": 1, "checkpoints": null}, "artifacts": {}, "variables": "gAAAAABrB3bJIznpKfDxVGI3uM8fn1vYgCXWUrSm4QPo0pvu34oi1kxhEuCMFBigr6rEdFg9cVzHvMLaTu0-y_NK2ytehLGLXQZ350M58vnE5qkdrAaflhljuC6ii-UikMdXTvt67xnY"}','{"team": "a"}',NULL,0,1795651273176618);
-INSERT INTO "pipelines" VALUES(5,'pl_Stopped','Stopped','SELECT 1','[{"definition": "def f(): ...", "language": "python"}]','{"nodes": [], "edges": []}','{"version": 1, "pipeline": {"name": "kept", "source": {"type": "impulse", "rate": 500.0, "rows": 2000, "partitions": null, "start": null, "interval": null}, "sources": {}, "operators": [], "sinks": [{"after": null, "format": "parquet", "compression": null, "row_group_rows": 131072, "columns": null, "null_values": ["", "NA"], "delimiter": null, "quote": "\"", "header": true, "unstructured": false, "timestamps": null, "decimals": "string", "type": "parts", "path": "/nowhere/out", "part_rows": null, "part_bytes": 134217728, "part_seconds": null}], "dead_letters": null, "event_time": null, "parallelism": 1, "checkpoints": null}, "artifacts": {}, "variables": "gAAAAABrB3bJQ8lvqLdccC-o1Y2PqtuWvBXgki1g0uor_l01E18FAS9TUG3yT-CssK95JnZpT6odbKzi6jNSZN7svaxvhk5qXtmUL5rr-zX5RAkNaBlKLIi_khltJlGZVN2wfdZoAlEE"}','{"team": "a"}',NULL,0,1795651273205321);
-INSERT INTO "pipelines" VALUES(6,'pl_Finished','Finished','SELECT 1','[{"definition": "def f(): ...", "language": "python"}]','{"nodes": [], "edges": []}','{"version": 1, "pipeline": {"name": "kept", "source": {"type": "impulse", "rate": 500.0, "rows": 2000, "partitions": null, "start": null, "interval": null}, "sources": {}, "operators": [], "sinks": [{"after": null, "format": "parquet", "compression": null, "row_group_rows": 131072, "columns": null, "null_values": ["", "NA"], "delimiter": null, "quote": "\"", "header": true, "unstructured": false, "timestamps": null, "decimals": "string", "type": "parts", "path": "/nowhere/out", "part_rows": null, "part_bytes": 134217728, "part_seconds": null}], "dead_letters": null, "event_time": null, "parallelism": 1, "checkpoints": null}, "artifacts": {}, "variables": "gAAAAABrB3bJowlHUkCLpranGSssQvWw506HWgFElhtoaaoVHR4gl1X1kWOAEZyboKXOBOpAiIXVYzHI9ozoZ9tCsCd8wVyZ52IidDg7l6VCJVUFPy1XKWX8TtktnJ3VK2p3U1bZLODH"}','{"team": "a"}',NULL,0,1795651273240740);
-INSERT INTO "pipelines" VALUES(7,'pl_Failed','Failed','SELECT 1','[{"definition": "def f(): ...", "language": "python"}]','{"nodes": [], "edges": []}','{"version": 1, "pipeline": {"name": "kept", "source": {"type": "impulse", "rate": 500.0, "rows": 2000, "partitions": null, "start": null, "interval": null}, "sources": {}, "operators": [], "sinks": [{"after": null, "format": "parquet", "compression": null, "row_group_rows": 131072, "columns": null, "null_values": ["", "NA"], "delimiter": null, "quote": "\"", "header": true, "unstructured": false, "timestamps": null, "decimals": "string", "type": "parts", "path": "/nowhere/out", "part_rows": null, "part_bytes": 134217728, "part_seconds": null}], "dead_letters": null, "event_time": null, "parallelism": 1, "checkpoints": null}, "artifacts": {}, "variables": "gAAAAABrB3bJCViTMMNeKIm_Sw4sgIpagLd53cs8fwYGfK3U0OuPkHSDHZwLc2AByEApaINFlIzaJI6fmBh9L9DqmJhHB2blWgm--FW7eUwF3TMFZSslNKczh-B733B8FR8f_qNQUJLq"}','{"team": "a"}',NULL,0,1795651273272116);
+INSERT INTO "pipelines" VALUES(1,'pl_Created','Created','SELECT 1','[{"definition": "def f(): ...", "language": "python"}]','{"nodes": [], "edges": []}','{"version": 1, "pipeline": {"name": "kept", "source": {"type": "impulse", "rate": 500.0, "rows": 2000, "partitions": null, "start": null, "interval": null}, "sources": {}, "operators": [], "sinks": [{"after": null, "format": "parquet", "compression": null, "row_group_rows": 131072, "columns": null, "null_values": ["", "NA"], "delimiter": null, "quote": "\"", "header": true, "unstructured": false, "timestamps": null, "decimals": "string", "type": "parts", "path": "/nowhere/out", "part_rows": null, "part_bytes": 134217728, "part_seconds": null}], "dead_letters": null, "event_time": null, "parallelism": 1, "checkpoints": null}, "artifacts": {}, "variables": "gAAAAABrB3cxTfBIspyAGP9kif0mjbmPHtR72tCWDNXI0N4MpA_pe3x-MaWqxJ0_M7ddwmu1ABUql2mjB0yJR2ScGV2eqpP86vgbYeSEsdFCA3N9SXuRnGLKcTSBn9nPNcUsPx4G0Nh_"}','{"team": "a"}',NULL,0,1795651377684123);
+INSERT INTO "pipelines" VALUES(2,'pl_Scheduling','Scheduling','SELECT 1','[{"definition": "def f(): ...", "language": "python"}]','{"nodes": [], "edges": []}','{"version": 1, "pipeline": {"name": "kept", "source": {"type": "impulse", "rate": 500.0, "rows": 2000, "partitions": null, "start": null, "interval": null}, "sources": {}, "operators": [], "sinks": [{"after": null, "format": "parquet", "compression": null, "row_group_rows": 131072, "columns": null, "null_values": ["", "NA"], "delimiter": null, "quote": "\"", "header": true, "unstructured": false, "timestamps": null, "decimals": "string", "type": "parts", "path": "/nowhere/out", "part_rows": null, "part_bytes": 134217728, "part_seconds": null}], "dead_letters": null, "event_time": null, "parallelism": 1, "checkpoints": null}, "artifacts": {}, "variables": "gAAAAABrB3cyaqktoDtmTh5vzByfbRHvAgmSoIw9ZiPMzYDV4ueIN1rvF1-iUX1KPUYYMkzFPpDSS3zdrpsrNtRyCM-46GDKHD6EbR2-J5nE_8_ws1E-rqFUQuTjr60QrQsoq479FE6V"}','{"team": "a"}',NULL,0,1795651378039572);
+INSERT INTO "pipelines" VALUES(3,'pl_Running','Running','SELECT 1','[{"definition": "def f(): ...", "language": "python"}]','{"nodes": [], "edges": []}','{"version": 1, "pipeline": {"name": "kept", "source": {"type": "impulse", "rate": 500.0, "rows": 2000, "partitions": null, "start": null, "interval": null}, "sources": {}, "operators": [], "sinks": [{"after": null, "format": "parquet", "compression": null, "row_group_rows": 131072, "columns": null, "null_values": ["", "NA"], "delimiter": null, "quote": "\"", "header": true, "unstructured": false, "timestamps": null, "decimals": "string", "type": "parts", "path": "/nowhere/out", "part_rows": null, "part_bytes": 134217728, "part_seconds": null}], "dead_letters": null, "event_time": null, "parallelism": 1, "checkpoints": null}, "artifacts": {}, "variables": "gAAAAABrB3cyVXAJg_hCYE_5f_NLKG1Dvo7mP2nXVxhtWwMGQLp60iZTh6KRJPZBh73p2hxiy0eLq1ldVHVMMLBUGhmIluaXbWMZYYVcbD7mzXgmU_oQ3jC-ZLLKiSWqe99VlFKK5pBj"}','{"team": "a"}',NULL,0,1795651378201206);
+INSERT INTO "pipelines" VALUES(4,'pl_CheckpointStopping','CheckpointStopping','SELECT 1','[{"definition": "def f(): ...", "language": "python"}]','{"nodes": [], "edges": []}','{"version": 1, "pipeline": {"name": "kept", "source": {"type": "impulse", "rate": 500.0, "rows": 2000, "partitions": null, "start": null, "interval": null}, "sources": {}, "operators": [], "sinks": [{"after": null, "format": "parquet", "compression": null, "row_group_rows": 131072, "columns": null, "null_values": ["", "NA"], "delimiter": null, "quote": "\"", "header": true, "unstructured": false, "timestamps": null, "decimals": "string", "type": "parts", "path": "/nowhere/out", "part_rows": null, "part_bytes": 134217728, "part_seconds": null}], "dead_letters": null, "event_time": null, "parallelism": 1, "checkpoints": null}, "artifacts": {}, "variables": "gAAAAABrB3cyNWt7Vb-C0vLo6zWkdX9B0PusAj4wJ7CSnVHR56aJmorRgQpgycC3pLU5DgWffyfcpH8aCZGtwMmLv5A4TBCMSwhxMpxsfb156TjECYnGPLIxzl_UrzPXXRe6FjfscKk0"}','{"team": "a"}',NULL,0,1795651378379329);
+INSERT INTO "pipelines" VALUES(5,'pl_Stopped','Stopped','SELECT 1','[{"definition": "def f(): ...", "language": "python"}]','{"nodes": [], "edges": []}','{"version": 1, "pipeline": {"name": "kept", "source": {"type": "impulse", "rate": 500.0, "rows": 2000, "partitions": null, "start": null, "interval": null}, "sources": {}, "operators": [], "sinks": [{"after": null, "format": "parquet", "compression": null, "row_group_rows": 131072, "columns": null, "null_values": ["", "NA"], "delimiter": null, "quote": "\"", "header": true, "unstructured": false, "timestamps": null, "decimals": "string", "type": "parts", "path": "/nowhere/out", "part_rows": null, "part_bytes": 134217728, "part_seconds": null}], "dead_letters": null, "event_time": null, "parallelism": 1, "checkpoints": null}, "artifacts": {}, "variables": "gAAAAABrB3cyVYM5JMof7UV65Duc3VmZKBCOS9wfMfnycGlc27hKwYGGnTngd9AVIPERAYs7XR_ljiBjXEaNItDxjb4jj2CoMzG_8-Zlyz2gYcGhl6ubRHOAS-lG8NDVdxGUmdpXCrXT"}','{"team": "a"}',NULL,0,1795651378549031);
+INSERT INTO "pipelines" VALUES(6,'pl_Finished','Finished','SELECT 1','[{"definition": "def f(): ...", "language": "python"}]','{"nodes": [], "edges": []}','{"version": 1, "pipeline": {"name": "kept", "source": {"type": "impulse", "rate": 500.0, "rows": 2000, "partitions": null, "start": null, "interval": null}, "sources": {}, "operators": [], "sinks": [{"after": null, "format": "parquet", "compression": null, "row_group_rows": 131072, "columns": null, "null_values": ["", "NA"], "delimiter": null, "quote": "\"", "header": true, "unstructured": false, "timestamps": null, "decimals": "string", "type": "parts", "path": "/nowhere/out", "part_rows": null, "part_bytes": 134217728, "part_seconds": null}], "dead_letters": null, "event_time": null, "parallelism": 1, "checkpoints": null}, "artifacts": {}, "variables": "gAAAAABrB3cypMVbn1WKAnoJsURdD-N1PMPdpSoy9MIc18VjqwScl5RprxYzxF8VYMTY4k-c1tiy7Zt8NziQ3sqBRND1oQa3G3sIblNABrTOnVIrEbxOXKR07dWvLpmyGNjRPOIzrm2w"}','{"team": "a"}',NULL,0,1795651378624516);
+INSERT INTO "pipelines" VALUES(7,'pl_Failed','Failed','SELECT 1','[{"definition": "def f(): ...", "language": "python"}]','{"nodes": [], "edges": []}','{"version": 1, "pipeline": {"name": "kept", "source": {"type": "impulse", "rate": 500.0, "rows": 2000, "partitions": null, "start": null, "interval": null}, "sources": {}, "operators": [], "sinks": [{"after": null, "format": "parquet", "compression": null, "row_group_rows": 131072, "columns": null, "null_values": ["", "NA"], "delimiter": null, "quote": "\"", "header": true, "unstructured": false, "timestamps": null, "decimals": "string", "type": "parts", "path": "/nowhere/out", "part_rows": null, "part_bytes": 134217728, "part_seconds": null}], "dead_letters": null, "event_time": null, "parallelism": 1, "checkpoints": null}, "artifacts": {}, "variables": "gAAAAABrB3cyIVTyMrnIyC6pjyvK_xsiMlwVsa5fAXyFwHD_soYrO8SRWuu4egCJfkHZ9EQMPsTcnqNcEOB973LrOjlZj7JNzzIS5ppW-YB9xLugcCPL3n-pr-xqLCejf2pq8-LQhbBf"}','{"team": "a"}',NULL,0,1795651378694794);
 CREATE TABLE udfs (
 	serial INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, 
 	id VARCHAR(200) NOT NULL, 
@@ -221,7 +221,7 @@ CREATE TABLE udfs (
 	CONSTRAINT uq_udfs_id UNIQUE (id), 
 	CONSTRAINT uq_udfs_key UNIQUE ("key")
 );
-INSERT INTO "udfs" VALUES(1,'udf_z1G1deq2Tq','/','plane','plane','python','def plane(): ...',NULL,'abababababababababababababababababababababababababababababababab',1795651273091525,1795651273091525);
+INSERT INTO "udfs" VALUES(1,'udf_5AjOn65LN3','/','plane','plane','python','def plane(): ...',NULL,'abababababababababababababababababababababababababababababababab',1795651377588990,1795651377588990);
 CREATE INDEX ix_pipelines_is_preview ON pipelines (is_preview);
 CREATE INDEX ix_connection_tables_profile_id ON connection_tables (profile_id);
 CREATE INDEX ix_udfs_artifact ON udfs (artifact);
