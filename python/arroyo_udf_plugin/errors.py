@@ -5,6 +5,7 @@
     ├── LoadError                  the file is not a plugin
     │   └── AbiError               it is a plugin of another ABI version, or breaks the contract
     ├── InvalidArgument            the caller's mistake: wrong array, index, id or option
+    │   └── WrongCheckpoints       those that are there are not those that the caller needs: gone, older, of another
     │   └── Unreachable            or something outside does not answer (has its name)
     ├── InvalidState               the caller's mistake: stopped, released, or used after a fork
     ├── WouldBlock                 no room: wait, then send again
@@ -58,6 +59,11 @@ class AbiError(LoadError):
 
 class InvalidArgument(ArroyoUdfError):
     """An array, index, id or option is wrong; nothing was sent or run."""
+
+
+class WrongCheckpoints(InvalidArgument):
+    """The checkpoints of a place are not those that are needed: gone, older, another pipeline's, or without the one to
+    go back to. Nothing has changed, and another try finds the same."""
 
 
 class Unreachable(InvalidArgument):

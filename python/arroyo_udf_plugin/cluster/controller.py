@@ -35,6 +35,7 @@ from .database.errors import Deposed, NotFound, is_outage
 from .database.leading import LeaderLock
 from .database.opened import Database, now
 from .database.pipelines import Whole
+from .database.sealing import opened
 from .deadlines import Deadlines
 from .facts import facts_of, log
 from .functions.artifacts import LIBRARIES
@@ -43,6 +44,7 @@ from .monitoring.meters import Meters
 from .monitoring.spans import JobSpans
 from .monitoring.tracing import Tracing
 from .noting import Notes
+from .records import Records
 from .removal import Remover
 from .restarts import is_exhausted
 from .schedulers.interface import How, Scheduler
@@ -51,7 +53,7 @@ from .task import Report, Task, Tell
 from .tidying import tidy_files, tidy_rows
 from .timers import Timers
 from .watched import Due, Watched
-from .wishes import wanted
+from .wishes import to_restore, wanted
 from .work import Act, Work
 
 _log = logging.getLogger(__name__)
@@ -87,7 +89,7 @@ class Controller:
         self._lock = LeaderLock(database)
         self._timers = Timers()
         self._work = Work(clock)
-        self._notes = Notes()
+        self._notes = Notes(Records.configured(settings))
         self._meters = Meters()
         self._tracing = Tracing(settings.traces.endpoint, "controller")
         self._spans = JobSpans(self._tracing)
@@ -417,16 +419,19 @@ class Controller:
 
     def _task(self, whole: Whole) -> Task:
         job, pipeline = whole.job, whole.pipeline
-        root = pipelines.place_of(whole, self._settings.checkpoints)
         return Task(
             job_id=job.id,
             generation=whole.status.generation,
-            program=pipeline.program,
+            program=opened(pipeline.program),
             parallelism=job.parallelism,
             checkpoint_interval=job.checkpoint_interval_micros / 1e6,
-            place=None if pipeline.is_preview else f"{root}/{job.history}",
-            environment=job.env_vars,
+            place=None if job.place is None else f"{job.place}/{whole.status.history}",
+            environment=opened(job.env_vars),
             drain_time=self._limits.drain_time,
+            resume_at=whole.status.epoch,
+            restore=to_restore(job, whole.status),
+            retain=self._limits.retained_checkpoints,
+            retain_for=self._limits.retained_time,
             libraries=str(self._settings.functions / LIBRARIES),
             trace_parent=self._spans.parent(job.id),
         )

@@ -25,6 +25,8 @@ def facts_of(whole: Whole, due: Due, state: State, restarts: int) -> dict[str, A
         facts |= {
             "generation": status.generation + 1,
             "restart_nonce": job.restart_nonce,
+            "history": job.history,
+            "epoch": status.epoch if job.history == status.history else 0,
             "settings": settings_of(job),
         }
     if state is State.COMPILING and State(status.state).is_terminal:
@@ -32,6 +34,7 @@ def facts_of(whole: Whole, due: Due, state: State, restarts: int) -> dict[str, A
     if state is State.RUNNING:
         is_new = status.start_time is None or status.finish_time is not None
         facts |= {"start_time": now() if is_new else status.start_time, "finish_time": None}
+        facts["restored"] = status.restart_nonce
         facts["tasks"] = report.tasks if report is not None else status.tasks
     if state is State.RECOVERING and not (report is not None and report.outage):
         facts["restarts"] = restarts + 1

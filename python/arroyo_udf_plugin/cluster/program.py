@@ -13,15 +13,21 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
+from ..connectors.location import confined_to
+from . import private_files
 from .api import create_app
+from .api.health import login_path
 from .api.parts import Parts
+from .client import ADDRESS
 from .configuration import ApiSettings, Settings
 from .controller import Controller
 from .controller_port import create_app as create_port
 from .controller_port import jobs_of
 from .database.changes import Changes
 from .database.opened import Database
+from .database.pipelines import decide_places
 from .monitoring.exposition import Exposition
 from .monitoring.families import Source
 from .monitoring.measured import Measured
@@ -35,16 +41,19 @@ from .security import App
 from .security import configured as secured
 from .serving import Server, listening
 from .task import Tell
+from .tokens import OWNER, Caller
 
 _log = logging.getLogger(__name__)
 
 
 @contextlib.contextmanager
 def opened(settings: Settings) -> Iterator[Database]:
-    """The database, migrated."""
+    """The database, migrated; each job in it has the place of its state."""
     make_private(settings.data)
     with contextlib.closing(Database.open(settings.database_url, settings.key_file)) as database:
         database.migrate()
+        with database.begin() as session:
+            decide_places(session, settings.checkpoints)
         yield database
 
 
@@ -64,9 +73,14 @@ def controlling(database: Database, settings: Settings) -> Iterator[Controller]:
     is_embedded = settings.controller.scheduler == "embedded"
     threads = partial(IsolatingScheduler, settings=settings, heard=measured.note)
     make: Callable[[Tell], Scheduler] = threads if is_embedded else partial(ProcessScheduler, settings=settings)
+    roots = settings.files.roots or None if is_embedded else None
     controller = Controller(database, settings, make)
     exposition = Exposition([jobs_of(controller, database), controller.tell, measured.tell])
-    with _monitored(controller, database, settings, exposition), contextlib.closing(Changes(database, controller.wake)):
+    with (
+        confined_to(roots),
+        _monitored(controller, database, settings, exposition),
+        contextlib.closing(Changes(database, controller.wake)),
+    ):
         controller.start()
         try:
             yield controller
@@ -82,12 +96,19 @@ def _monitored(
     port, gateway = settings.controller.metrics_port, Gateway.configured(settings)
     with contextlib.ExitStack() as stack:
         if port is not None:
-            app = create_port(controller, database, exposition, settings.data, secured(settings.api))
+            app = create_port(controller, database, exposition, settings.data, secured(settings.api, settings.data))
             address = stack.enter_context(_answering(app, settings.api, port))
             _log.info("metrics of the controller: %s/metrics", address)
         if gateway is not None:
             stack.enter_context(gateway.pushing(exposition, CONTROLLER, f"{socket.gethostname()}:{os.getpid()}"))
         yield
+
+
+class Served(NamedTuple):
+    """An API that answers. login: an address that logs a browser in, once; None: it asks nobody who he is."""
+
+    address: str
+    login: str | None
 
 
 @contextlib.contextmanager
@@ -97,15 +118,17 @@ def serving(
     wake: Callable[[], None],
     sources: Sequence[Source] = (),
     is_controlled: Callable[[], bool] = lambda: True,
-) -> Iterator[str]:
-    """The API. Yields its address. wake: called after a wish was written. sources: metrics of this process.
+) -> Iterator[Served]:
+    """The API. wake: called after a wish was written. sources: metrics of this process.
     is_controlled: see `Parts`."""
     parts = Parts.configured(database, settings, wake, sources)
-    app = create_app(dataclasses.replace(parts, is_controlled=is_controlled))
+    parts = dataclasses.replace(parts, is_controlled=is_controlled)
     with contextlib.closing(Tracing(settings.traces.endpoint, "api")) as tracing:
-        traced = TracedRequests(app, tracing)
+        traced = TracedRequests(create_app(parts), tracing)
         with _answering(traced, settings.api, settings.api.http_port) as address:
-            yield address
+            private_files.replace(settings.data / ADDRESS, f"{address}\n".encode())
+            login = None if settings.api.no_token else address + login_path(parts.logins.new(Caller(OWNER, "admin")))
+            yield Served(address, login)
 
 
 @contextlib.contextmanager

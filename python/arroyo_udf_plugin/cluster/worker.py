@@ -1,7 +1,7 @@
 """A worker: the process of one generation of a job. `arroyo-udf worker`, started by the process scheduler.
 
     standard input: {"data": folder, "job_id", "generation", "secret", "lock", "limits", "gateway", "logging",
-    "traces", "spawned"}, then its end
+    "traces", "spawned", "roots"}, then its end
 
 Three threads: this one runs the pipeline, one sends reports, one asks for orders. Others answer with metrics, and send
 them to a Pushgateway.
@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import failpoints
+from ..connectors.location import confined_to
 from ..engine.stopping import StopRequest
 from ..errors import InvalidArgument
 from .limits import limit
@@ -98,6 +99,8 @@ class Worker:
                 threading.Thread(target=self._trace, args=(time.time(),), daemon=True).start()
         elif report.event is not None:
             failpoints.reached("ended")
+        elif self._started is not None and report.epoch:  # which is told again to each new controller
+            self._started = replace(self._started, epoch=report.epoch, retained=report.retained)
         self._measured.note(report)
         self._reports.put(report)
 
@@ -178,7 +181,9 @@ def main() -> None:
         worker_files.sign(told["lock"], os.getpid())
         show(*told.get("logging", ("text", "info")), job_id=told["job_id"], generation=told["generation"])
         limit(told["limits"])
-        Worker(told).run()
+        roots = told.get("roots")
+        with confined_to(None if roots is None else list(map(Path, roots))):
+            Worker(told).run()
     except (Gone, Alone) as error:
         _log.warning("%s", error)
     sys.stdout.flush()

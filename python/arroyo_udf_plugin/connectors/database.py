@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from ..errors import InvalidArgument, Unreachable
 from .disk import current
+from .location import database_of
 from .lookup_types import PostgresqlReading, Reading, SqliteReading, compared, example
 from .table_types import PostgresqlTypes, SqliteTypes, Types
 
@@ -143,25 +144,13 @@ def open_database(uri: str, name: str) -> Database:
 
     Raises InvalidArgument for a URI that is none, and for a driver that is not installed.
     """
-    scheme = uri.partition(":")[0].lower()
-    if scheme in ("postgresql", "postgres"):
+    where = database_of(uri, name)
+    if where.path is None:
         return _Postgresql(uri, name)
-    if scheme == "sqlite":
-        return _Sqlite(_sqlite_path(uri, name), name)
-    raise InvalidArgument(f"{name}: the uri of a database begins with postgresql:// or sqlite:, such as sqlite:rows.db")
-
-
-def _sqlite_path(uri: str, name: str) -> str:
-    """sqlite:PATH, or with slashes: sqlite:///RELATIVE and sqlite:////ABSOLUTE."""
-    path = uri.partition(":")[2]
-    if path.startswith("//"):
-        path = path[3:] if path.startswith("///") else ""
-    if not path or path.startswith(":"):
-        raise InvalidArgument(f"{name}: name the file of the SQLite database, such as sqlite:rows.db")
-    path = os.path.abspath(path)
+    path = os.path.abspath(where.admitted().path or "")
     if not os.path.isdir(os.path.dirname(path)):
         raise InvalidArgument(f"{name}: the folder {os.path.dirname(path)} does not exist")
-    return path
+    return _Sqlite(path, name)
 
 
 class _Connected(abc.ABC):

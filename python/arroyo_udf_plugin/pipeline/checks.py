@@ -46,8 +46,9 @@ class Problems:
         self.found: list[Problem] = []
         self._secrets = secrets
 
-    def add(self, key: Key, text: str, service: str = "") -> None:
-        self.found.append(Problem(key, self.hidden(in_keys(text)), service))
+    def add(self, key: Key, text: str, cause: Exception | None = None) -> None:
+        error, service = (None, "") if cause is None else (type(cause), service_of(cause))
+        self.found.append(Problem(key, self.hidden(in_keys(text)), error, service))
 
     def hidden(self, text: str) -> str:
         """A text without the values of variables."""
@@ -59,7 +60,7 @@ class Problems:
         try:
             yield
         except (ArroyoUdfError, OSError) as error:
-            self.add(key, str(error), service_of(error))
+            self.add(key, str(error), error)
 
 
 class Plugins:

@@ -95,10 +95,28 @@ def open_generations(session: Session) -> dict[str, int]:
     return {row.job_id: row.generation for row in session.execute(found)}
 
 
+def running(session: Session, job_ids: Sequence[str]) -> set[str]:
+    """Those of the jobs that are not at their end."""
+    found = select(JobStatus.job_id).where(JobStatus.job_id.in_(job_ids), JobStatus.state.not_in(TERMINAL))
+    return set(session.scalars(found))
+
+
 def generations(session: Session, job_ids: Sequence[str]) -> dict[str, int]:
     """Of those jobs that there are."""
     found = select(JobStatus.job_id, JobStatus.generation).where(JobStatus.job_id.in_(job_ids))
     return {row.job_id: row.generation for row in session.execute(found)}
+
+
+def histories(session: Session, job_ids: Sequence[str]) -> dict[str, int]:
+    """Those whose checkpoints the running, or last, generations of these jobs have."""
+    found = select(JobStatus.job_id, JobStatus.history).where(JobStatus.job_id.in_(job_ids))
+    return {row.job_id: row.history for row in session.execute(found)}
+
+
+def came_to(session: Session, job_id: str, epoch: int) -> None:
+    """Somebody has told this epoch: no later generation may go on from an earlier one."""
+    later = JobStatus.job_id == job_id, JobStatus.epoch < epoch
+    session.execute(update(JobStatus).where(*later).values(epoch=epoch))
 
 
 def by_state(session: Session) -> dict[str, int]:

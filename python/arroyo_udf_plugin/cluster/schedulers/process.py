@@ -110,6 +110,7 @@ class ProcessScheduler:
         self._tell, self._data = tell, settings.data.absolute()
         self._limits = settings.pipeline
         self._worker = settings.worker
+        self._roots = [str(root.absolute()) for root in settings.files.roots] or None
         self._traces = settings.traces.endpoint
         self._logging = settings.logging.format, settings.logging.level
         self._gateway = Gateway.configured(settings)
@@ -244,6 +245,7 @@ class ProcessScheduler:
             "secret": running.secret,
             "lock": lock,
             "limits": self._worker.model_dump(),
+            "roots": self._roots,
             "logging": self._logging,
             "traces": self._traces,
             "spawned": time.time(),

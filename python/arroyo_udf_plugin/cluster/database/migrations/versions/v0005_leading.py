@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "v0005"
-down_revision = "v0003"
+down_revision = "v0004"
 
 
 def upgrade() -> None:
