@@ -167,6 +167,7 @@ def job(client: httpx.Client, tmp_path: Path) -> Iterator[Job]:
     one = Job(client, tmp_path / "out")
     yield one
     client.patch(one.path, json={"stop": "immediate"})
+    until(lambda: one.state()["state"] in ("Stopped", "Failed"), "its end")
 
 
 @pytest.mark.cluster
