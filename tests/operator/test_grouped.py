@@ -22,7 +22,7 @@ from arroyo_udf_plugin.operator.stages import Dead
 from arroyo_udf_plugin.operator.watermarks import Lowest, Watermark
 from arroyo_udf_plugin.sql.query import Select
 from arroyo_udf_plugin.windows.grouping import Grouping
-from arroyo_udf_plugin.windows.joining import Joining
+from arroyo_udf_plugin.windows.join_query import Joining
 from arroyo_udf_plugin.windows.spans import Hop, Session
 from arroyo_udf_plugin.windows.storage import Limits
 

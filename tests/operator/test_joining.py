@@ -11,12 +11,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from window_rows import add
 
 from arroyo_udf_plugin.operator import watermarks
 from arroyo_udf_plugin.operator.watermarks import Lowest
 from arroyo_udf_plugin.sql import feed
 from arroyo_udf_plugin.sql.query import WrongQuery
-from arroyo_udf_plugin.windows.joining import Joined, Joining, Sides
+from arroyo_udf_plugin.windows.join_query import Joining
+from arroyo_udf_plugin.windows.joining import Joined, Sides
 
 pytestmark = pytest.mark.once
 
@@ -105,7 +107,7 @@ def test_a_join_equals_a_plain_one(kind: Kind, steps: list[Step]) -> None:
             own = joined(kind)
             own.restore(kept, watermark)
         else:
-            late += own.add(stream(*step))
+            late += add(own, stream(*step))
     batches += own.close(all_of_them=True)
     assert list(own.kept()) == []
     assert not own.size

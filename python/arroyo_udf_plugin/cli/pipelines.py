@@ -403,6 +403,8 @@ def _left_out(counts: Counts) -> Iterator[str]:
         yield f"{counted(counts.replayed_before, 'row')} had been replayed before: --row and --again replay them again"
     if counts.unread:
         yield f"{counted(counts.unread, 'dead letter')} of rows that could not be read: these have lost values"
+    if counts.late:
+        yield f"{counted(counts.late, 'dead letter')} of late rows: their windows are over"
     if counts.of_windows:
         yield f"{counted(counts.of_windows, 'dead letter')} of windows: their results come from many rows"
 

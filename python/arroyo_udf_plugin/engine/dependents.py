@@ -15,7 +15,7 @@ from typing import Any
 from ..errors import InvalidArgument
 from ..sql.tokens import tokens
 
-_WITH_WINDOWS = ("windows", "join")
+_WITH_WINDOWS = ("windows", "join", "deduplicate", "look_back")
 _KEEPING = (*_WITH_WINDOWS, "query")
 
 
@@ -25,7 +25,12 @@ def kept_by_windows(operators: Sequence[Any], place: int, column: str) -> bool:
     for operator in operators[place + 1 :]:
         kind = _kind(operator)
         if kind in _WITH_WINDOWS:
-            asked = [operator["time"], *operator.get("keys", ()), *operator.get("aggregates", {}).values()]
+            asked = [
+                operator["time"],
+                *operator.get("keys", ()),
+                *operator.get("aggregates", {}).values(),
+                operator.get("order", ""),
+            ]
             if made & _words([*asked, operator.get("on", "")]):
                 return True
         elif kind == "query":  # it keeps all rows

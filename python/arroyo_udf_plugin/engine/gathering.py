@@ -211,7 +211,7 @@ class Gathering:
         self._queues = {
             place: [RowQueue(wake, wakes[0]) for wake in wakes[1:]]
             for place in routes.gathering
-            if not routes.is_behind_gathering(place)
+            if not routes.is_absent(place)
         }
 
     def inlets(self, operators: Sequence[Operator]) -> dict[int, Inlet]:
@@ -228,7 +228,7 @@ class Gathering:
         return [self._elsewhere(slice, place, operator) for place, operator in enumerate(operators)]
 
     def _elsewhere(self, slice: int, place: int, operator: Operator) -> Operator:
-        if self._routes.is_behind_gathering(place):
+        if self._routes.is_absent(place):
             return Absent(operator.name)
         if place not in self._queues:
             return operator

@@ -88,9 +88,14 @@ class Slice:
         self._merged = {
             at: Lowest(1 + len(beside))
             for at, beside in self._routes.beside.items()
-            if not place or not self._routes.is_behind_gathering(at)  # elsewhere it is absent
+            if not place or not self._routes.is_absent(at)
         }
         self._ended_inputs: set[tuple[int, int]] = set()  # of operators with several
+        for at in self._merged if place else ():
+            for input, before in enumerate(self._routes.inputs(at)):
+                if self._routes.is_alone(before):  # it is in the first slice
+                    self._ended_inputs.add((at, input))
+                    self._merged[at].end(input)
         self._thread = threading.Thread(target=self._run, daemon=True, name=f"arroyo-udf-slice-{place}")
         self._asked: set[Future[Snapshot]] = set()
         self._lock = threading.Lock()  # guards `_asked` and `_is_running`

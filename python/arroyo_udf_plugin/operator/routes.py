@@ -90,6 +90,11 @@ class Routes:
         """Whether it works in the first slice only, and so does what takes its rows."""
         return place in self.gathering or self.is_behind_gathering(place)
 
+    def is_absent(self, place: int) -> bool:
+        """Whether it gets nothing in other slices than the first. An operator that gathers may get rows there of some
+        inputs, and of others the first slice's."""
+        return all(map(self.is_alone, self.inputs(place)))
+
     def is_behind_gathering(self, place: Place) -> bool:
         """Whether the rows of those before `place` were gathered: it gets rows in the first slice only."""
         if place is None or place < 0:

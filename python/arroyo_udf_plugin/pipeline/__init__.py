@@ -38,9 +38,11 @@ if TYPE_CHECKING:
     from ..connectors.table import Table
     from .description import (
         Checkpoints,
+        Deduplicate,
         EventTime,
         Functions,
         Join,
+        LookBack,
         Lookup,
         NamedSource,
         Pipeline,
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Blackhole",
     "Checkpoints",
+    "Deduplicate",
     "Document",
     "EventTime",
     "File",
@@ -63,6 +66,7 @@ __all__ = [
     "Impulse",
     "InvalidPipeline",
     "Join",
+    "LookBack",
     "Lookup",
     "NamedSource",
     "Parts",
@@ -88,9 +92,11 @@ _AT_FIRST_USE = {
     "connectors.table": ("Table",),
     "pipeline.description": (
         "Checkpoints",
+        "Deduplicate",
         "EventTime",
         "Functions",
         "Join",
+        "LookBack",
         "Lookup",
         "NamedSource",
         "Pipeline",

@@ -10,7 +10,6 @@ import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -19,27 +18,42 @@ from ..errors import InvalidArgument
 from ..host.policy import Policy
 from ..operator.blocks import ORIGIN, Block, Columns, Given
 from ..operator.calls import Call, Plan, Stage
-from ..operator.grouped import GroupPlan
-from ..operator.keys import array, hashed, masked
+from ..operator.grouped import Asked, GroupPlan
+from ..operator.keys import array, hashed, masked, of_calls
 from ..operator.lookup import LookupPlan
 from ..operator.queued import QueryPlan
 from ..operator.routes import Place, Routes, is_source, place_of_source
 from ..sql.query import Query, Select, WrongQuery
 from ..windows.collecting import Collecting, Inputs
+from ..windows.first_rows import FirstRows
 from ..windows.grouping import Grouping
-from ..windows.joining import KEY as KEY_FIELD
-from ..windows.joining import Joined, Joining, Sides
+from ..windows.join_query import KEY as KEY_FIELD
+from ..windows.join_query import Joining, Within
+from ..windows.joining import Sides
+from ..windows.look_back import LookBack as Looking
 from ..windows.opened import opened
-from ..windows.spans import Hop, Session
+from ..windows.spans import Hop, Months, Session, Window
 from ..windows.storage import Limits
 from .checks import Judge, Plugins, Problems, check_options
-from .description import Functions, Join, Lookup, OperatorModel, Pipeline, SinkModel, Sql, Union, WholeQuery, Windows
+from .description import (
+    Deduplicate,
+    Functions,
+    Join,
+    LookBack,
+    Lookup,
+    Pipeline,
+    SinkModel,
+    Sql,
+    Union,
+    Waiting,
+    WholeQuery,
+    Windows,
+)
 from .lines import Key
 from .lookups import lookup_plan
 from .problems import nearest
 from .queries import in_words, wrong_parts
-
-_SOURCE = "source"
+from .routing import operator_names, routes_of
 
 Merging = Callable[[pa.RecordBatch, int], pa.RecordBatch]
 """Rows of an input, as an operator with several takes them."""
@@ -90,7 +104,7 @@ def chained(
     pipeline: Pipeline, sources: Sequence[Columns | None], problems: Problems, plugins: contextlib.ExitStack
 ) -> Chain | None:
     """sources: their columns; None: unknown, because one cannot be read. None: there are problems."""
-    routes = _routes(pipeline, problems)
+    routes = routes_of(pipeline, problems)
     if routes is None:
         return None
     placed = {place_of_source(number): columns for number, columns in enumerate(sources)}
@@ -100,6 +114,10 @@ def chained(
             building.query(place, operator)
         elif isinstance(operator, Windows):
             building.windows(place, operator)
+        elif isinstance(operator, Deduplicate):
+            building.deduplicate(place, operator)
+        elif isinstance(operator, LookBack):
+            building.look_back(place, operator)
         elif isinstance(operator, Lookup):
             building.lookup(place, operator)
         elif isinstance(operator, Union):
@@ -188,9 +206,43 @@ class _Building:
             self._problems.add((*key, *map(str, at)), in_words(error, columns.schema))
             return
         except InvalidArgument as error:
-            self._problems.add((*key, "width"), str(error))
+            self._problems.add((*key, "width" if operator.months is None else "months"), str(error))
             return
         self._waiting(place, operator, grouping, Given(columns.schema, columns.origin))
+        self._ends(place, schema)
+
+    def deduplicate(self, place: int, operator: Deduplicate) -> None:
+        columns = self._columns.get(self._routes.before[place])
+        if columns is None:
+            return
+        key: Key = ("operators", place)
+        for table in _without_time(self._pipeline, self._routes, place):
+            self._problems.add(key, f"keys are forgotten by the event time: add [{table}]")
+        asked = first_rows_of(operator)
+        try:
+            opened(asked, columns.schema)
+        except WrongQuery as error:
+            at = ("time",) if error.item == operator.time else ("keys",)
+            self._problems.add((*key, *at), str(error))
+            return
+        self._waiting(place, operator, asked, Given(columns.schema, columns.origin))
+        self._ends(place, columns.schema)
+
+    def look_back(self, place: int, operator: LookBack) -> None:
+        columns = self._columns.get(self._routes.before[place])
+        if columns is None:
+            return
+        key: Key = ("operators", place)
+        for table in _without_time(self._pipeline, self._routes, place):
+            self._problems.add(key, f"rows are in the order of their event time: add [{table}]")
+        asked = looking_of(operator)
+        try:
+            schema = opened(asked, columns.schema).schema
+        except WrongQuery as error:
+            at = ("aggregates", error.item) if error.item in operator.aggregates else (error.item or "aggregates",)
+            self._problems.add((*key, *map(str, at)), in_words(error, columns.schema))
+            return
+        self._waiting(place, operator, asked, Given(columns.schema, columns.origin))
         self._ends(place, schema)
 
     def lookup(self, place: int, operator: Lookup) -> None:
@@ -236,12 +288,16 @@ class _Building:
         schemas = [own.schema for own in columns if own is not None]
         if len(schemas) < len(columns):
             return
-        joining = joining_of(operator)
+        try:
+            joining = joining_of(operator)
+        except InvalidArgument as error:
+            self._problems.add((*key, "within"), str(error))
+            return
         try:
             if place in self._keys:
                 schemas = [schema.append(KEY_FIELD) for schema in schemas]
             sides = Sides(schemas, joining.time, joining.needed)
-            schema = Joined(joining, sides.schema).schema
+            schema = opened(joining, sides.schema).schema
         except WrongQuery as error:
             at = ("select", error.item) if error.item in operator.select else (error.item or "on",)
             self._problems.add((*key, *map(str, at)), str(error))
@@ -259,7 +315,8 @@ class _Building:
             return
         inputs = Inputs(dict(zip(operator.tables, schemas, strict=True)))
         plugins = {name: function.plugin_hash for name, function in functions.items()}
-        collecting = Collecting(operator.sql, tuple(operator.tables), plugins, functions)
+        keys = partial(of_calls, operator_key(self._pipeline, place))
+        collecting = Collecting(operator.sql, tuple(operator.tables), plugins, functions, keys)
         try:
             schema = opened(collecting, inputs.schema).schema
         except WrongQuery as error:
@@ -268,13 +325,21 @@ class _Building:
         self._merged[place] = inputs.together
         limits = Limits(operator.memory_limit, operator.disk_limit)
         self._stages[place] = GroupPlan(
-            self._names[place], collecting, Given(inputs.schema, self._origin), Policy(), limits
+            self._names[place], collecting, Given(inputs.schema, self._origin), Policy(), limits, self._keys.get(place)
         )
         self._ends(place, schema)
 
-    def _waiting(self, place: int, operator: Windows | Join, grouping: Grouping | Joining, given: Given) -> None:
-        limits, policy = Limits(operator.memory_limit, operator.disk_limit), Policy(operator.on_error)
-        self._stages[place] = GroupPlan(self._names[place], grouping, given, policy, limits, self._keys.get(place))
+    def _waiting(self, place: int, operator: Waiting, grouping: Asked, given: Given) -> None:
+        self._stages[place] = GroupPlan(
+            self._names[place],
+            grouping,
+            given,
+            Policy(operator.on_error),
+            Limits(operator.memory_limit, operator.disk_limit),
+            self._keys.get(place),
+            round(operator.allowed_lateness * 1e9),
+            operator.on_late,
+        )
 
     def functions(self, place: int, operator: Functions) -> None:
         before = self._routes.before[place]
@@ -318,72 +383,6 @@ class _Building:
             sources,
             self._keeps,
         )
-
-
-def _routes(pipeline: Pipeline, problems: Problems) -> Routes | None:
-    """None: there are problems."""
-    before_it = len(problems.found)
-    places: dict[str, Place] = {_SOURCE: None}
-    for number, name in enumerate(pipeline.sources, 1):
-        if name in places:
-            problems.add(("sources", name), "the first source has this name: choose another one")
-        places[name] = place_of_source(number)
-    before: list[Place] = []
-    beside: dict[int, Sequence[Place]] = {}
-
-    def place_of(name: str | None, key: Key, otherwise: Place) -> Place:
-        if name is None or name in places:
-            return otherwise if name is None else places[name]
-        problems.add(key, f"there is no operator {name!r} before it: {nearest(name, places)}")
-        return otherwise
-
-    for place, (operator, name) in enumerate(zip(pipeline.operators, operator_names(pipeline), strict=True)):
-        key: Key = ("operators", place)
-        if isinstance(operator, Union | Join | WholeQuery):
-            if operator.after is not None:
-                keys = _INPUT_KEYS[type(operator)]
-                problems.add((*key, "after"), f"a {operator.type} has {keys}: leave it out")
-            own = [place_of(one, (*key, *at), None) for at, one in _inputs(operator)]
-            before.append(own[0])
-            beside[place] = own[1:]
-        else:
-            before.append(place_of(operator.after, (*key, "after"), place - 1 if place else None))
-        if name in pipeline.sources:
-            problems.add((*key, "name"), f"a source has the name {name!r}: choose another one")
-        places[name] = place
-    last = len(before) - 1 if before else None
-    sinks = [place_of(sink.after, ("sinks", number, "after"), last) for number, sink in enumerate(pipeline.sinks)]
-    if len(problems.found) > before_it:
-        return None
-    gathering = [place for place, one in enumerate(pipeline.operators) if isinstance(one, Windows | Join | WholeQuery)]
-    routes = Routes(before, sinks, gathering, beside)
-    for place in beside:
-        if pipeline.parallelism == 1 and not _have_windows(pipeline, routes, place):
-            continue  # whatever is gathered, it is there
-        gathered = {routes.is_behind_gathering(one) or one in gathering for one in routes.inputs(place)}
-        if len(gathered) > 1:
-            text = "some of its rows are results of windows, and others are not: group all of them, or none"
-            problems.add(("operators", place), text)
-    for number, name in enumerate(["", *pipeline.sources]):
-        one = place_of_source(number)
-        if (number or pipeline.sources) and not routes.after(one) and not routes.sinks_after(one):
-            key = ("sources", name) if number else ("source",)
-            problems.add(key, "nothing takes its rows: name it in the `after` of an operator, or leave it out")
-    for place in range(len(before)):
-        if not routes.after(place) and not routes.sinks_after(place):
-            problems.add(
-                ("operators", place), "nothing takes its rows: name it in the `after` of a sink, or leave it out"
-            )
-    return None if len(problems.found) > before_it else routes
-
-
-def _have_windows(pipeline: Pipeline, routes: Routes, place: Place) -> bool:
-    """Whether rows have come through windows, or are joined by their time: others beside them have another one."""
-    if place is None or place < 0 or isinstance(pipeline.operators[place], WholeQuery):
-        return False
-    if isinstance(pipeline.operators[place], Windows | Join):
-        return True
-    return any(_have_windows(pipeline, routes, before) for before in routes.inputs(place))
 
 
 def _without_time(pipeline: Pipeline, routes: Routes, place: Place) -> Iterator[str]:
@@ -444,33 +443,35 @@ def _called_later(pipeline: Pipeline, routes: Routes) -> set[int]:
     return found
 
 
-_INPUT_KEYS = {Union: "`inputs`", Join: "`left` and `right`", WholeQuery: "`tables`"}
-
-
-def _inputs(operator: Union | Join | WholeQuery) -> list[tuple[Key, str]]:
-    """Whose rows an operator takes, each with its key."""
-    if isinstance(operator, WholeQuery):
-        return [(("tables", table), name) for table, name in operator.tables.items()]
-    if isinstance(operator, Join):
-        return [(("left",), operator.left), (("right",), operator.right)]
-    return [(("inputs", number), name) for number, name in enumerate(operator.inputs)]
-
-
 def joining_of(operator: Join) -> Joining:
+    """Raises InvalidArgument for bounds that leave no time between them."""
     left, right = operator.tables
-    return Joining(operator.time, operator.kind, operator.on, dict(operator.select), (left, right))
+    within = None
+    if operator.within is not None:
+        lower, upper = (round(bound * 1e9) for bound in operator.within)
+        within = Within(lower, upper)
+    return Joining(operator.time, operator.kind, operator.on, dict(operator.select), (left, right), within)
+
+
+def first_rows_of(operator: Deduplicate) -> FirstRows:
+    return FirstRows(operator.time, tuple(operator.keys), round(operator.ttl * 1e9))
+
+
+def looking_of(operator: LookBack) -> Looking:
+    return Looking(
+        time=operator.time,
+        functions=dict(operator.aggregates),
+        keys=tuple(operator.keys),
+        order=operator.order,
+        rows=operator.rows,
+        ttl=round(operator.ttl * 1e9),
+        table=operator.table,
+    )
 
 
 def grouping_of(operator: Windows) -> Grouping:
     """Raises InvalidArgument for windows that cannot be."""
-    if (operator.width is None) == (operator.gap is None) or (operator.gap is not None and operator.slide is not None):
-        raise InvalidArgument("write width, or width and slide, or for sessions gap alone")
-    window: Hop | Session
-    if operator.width is None:
-        window = Session(round((operator.gap or 0) * 1e9))
-    else:
-        slide = operator.width if operator.slide is None else operator.slide
-        window = Hop(round(operator.width * 1e9), round(slide * 1e9))
+    window = _window_of(operator)
     if operator.by_row and isinstance(window, Session):
         raise InvalidArgument("sessions have no window functions: leave out by_row")
     return Grouping(
@@ -484,23 +485,24 @@ def grouping_of(operator: Windows) -> Grouping:
     )
 
 
+def _window_of(operator: Windows) -> Window:
+    """Raises InvalidArgument."""
+    keys = ("width", "slide", "months", "slide_months", "gap")
+    given = {key for key in keys if getattr(operator, key) is not None}
+    if operator.width is not None and given <= {"width", "slide"}:
+        slide = operator.width if operator.slide is None else operator.slide
+        return Hop(round(operator.width * 1e9), round(slide * 1e9))
+    if operator.months is not None and given <= {"months", "slide_months"}:
+        return Months(operator.months, operator.slide_months or operator.months)
+    if operator.gap is not None and given == {"gap"}:
+        return Session(round(operator.gap * 1e9))
+    raise InvalidArgument(
+        "write width, or width and slide, or months, or months and slide_months, or for sessions gap alone"
+    )
+
+
 def _is_typed(sink: SinkModel) -> bool:
     try:
         return sink.typed
     except InvalidArgument:
         return False  # it is told elsewhere
-
-
-def operator_names(pipeline: Pipeline) -> list[str]:
-    """Of the operators, for people; each once."""
-    return each_once([one.name or _name(one) for one in pipeline.operators])
-
-
-def _name(operator: OperatorModel) -> str:
-    return Path(operator.plugin).stem.removeprefix("lib") if isinstance(operator, Functions) else operator.type
-
-
-def each_once(names: Sequence[str]) -> list[str]:
-    """The names, with a number behind those that were there before."""
-    earlier = [names[:place].count(name) for place, name in enumerate(names)]
-    return [f"{name}-{count + 1}" if count else name for name, count in zip(names, earlier, strict=True)]

@@ -33,6 +33,8 @@ from ..windows.storage import Limits
 
 SourceModel = Annotated[Impulse | Files | StandardInput, pydantic.Field(discriminator="type")]
 SinkModel = Annotated[Parts | File | StandardOutput | Blackhole | Table | Preview, pydantic.Field(discriminator="type")]
+MOST_MONTHS = 372
+"""Of a window: as long as others may be, in whole years."""
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
 Name = Annotated[str, pydantic.Field(pattern=_NAME, max_length=100)]
 
@@ -158,8 +160,14 @@ class Lookup(Operator):
 class Waiting(Operator):
     """An operator whose rows wait until the watermark has passed their window."""
 
+    later: ClassVar[frozenset[str]] = frozenset({"allowed_lateness"})
+
     on_error: Literal["fail", "drop", "dead_letter"] = "fail"
     """What happens to a row whose event time is null, or before 1678 or after 2261."""
+    on_late: Literal["drop", "dead_letter"] = "drop"
+    """What happens to a late row: the watermark has passed all its windows. Late rows are counted, too."""
+    allowed_lateness: Seconds = 0.0
+    """For how long a window stays open after the watermark has passed its end. Its results leave after that time."""
     memory_limit: Bytes = Limits.memory
     """How much memory open windows may use, such as "1GiB"; the rest is in files without a name, in TMPDIR."""
     disk_limit: Bytes = Limits.disk
@@ -173,6 +181,8 @@ class Windows(Waiting):
     event time.
     """
 
+    later: ClassVar[frozenset[str]] = frozenset({"allowed_lateness", "months", "slide_months"})
+
     type: Literal["windows"] = "windows"
     time: str
     """The column of event times."""
@@ -180,6 +190,10 @@ class Windows(Waiting):
     """How long a window is."""
     slide: Seconds | None = None
     """The time from the start of one window to the next; default: `width`."""
+    months: Annotated[int, pydantic.Field(ge=1, le=MOST_MONTHS)] | None = None
+    """For windows of the calendar, in UTC, instead of `width`: how many months one has, from January 1970 on."""
+    slide_months: Annotated[int, pydantic.Field(ge=1, le=MOST_MONTHS)] | None = None
+    """How many months after one of them the next one begins; default: `months`."""
     gap: Seconds | None = None
     """For sessions, instead of `width`: the time without a row after which a session is over."""
     column: str = "window"
@@ -203,8 +217,8 @@ class Union(Operator):
 
 
 class Join(Waiting):
-    """An operator: the rows of two others that have the same event time, which are results of the same window. It works
-    in the first slice, for all slices."""
+    """An operator: the rows of two others that have the same event time, which are results of the same window, or event
+    times near each other. It works in the first slice, for all slices."""
 
     type: Literal["join"] = "join"
     left: str
@@ -214,13 +228,51 @@ class Join(Waiting):
     kind: Literal["inner", "left", "right", "full"] = "inner"
     """Which sides keep rows without a match, with nulls for the other side."""
     on: str = "true"
-    """A further condition besides the same event time, in DataFusion's SQL."""
+    """A further condition besides that of the event times, in DataFusion's SQL."""
+    within: Annotated[Several[float], pydantic.Field(min_length=2, max_length=2)] | None = None
+    """The least and the most seconds that the right row's event time may be behind the left one's, such as [-300, 3600]
+    for five minutes before to an hour behind; default: both are the same."""
     select: dict[str, str]
     """The columns of the result: an expression for each name."""
     time: str
     """The column of event times, of both sides and the result."""
     tables: Annotated[Several[str], pydantic.Field(min_length=2, max_length=2)] = ("a", "b")
     """The names by which expressions may call the two sides, as in a.column = b.column."""
+
+
+class Deduplicate(Waiting):
+    """An operator: of the rows with the same keys, the first one within a time. It works in the first slice, for all
+    slices. Rows leave when the watermark has passed them, in the order of their event times."""
+
+    type: Literal["deduplicate"] = "deduplicate"
+    time: str
+    """The column of event times."""
+    keys: Annotated[Several[str], pydantic.Field(min_length=1)]
+    """Columns: rows with the same values in all of them are the same."""
+    ttl: Period
+    """How long after a row no other one with its keys passes, by event time."""
+
+
+class LookBack(Waiting):
+    """An operator: window functions over the rows of each key, which look back at a few of them. It works in the first
+    slice, for all slices. Rows leave when the watermark has passed them, in the order of their event times."""
+
+    type: Literal["look_back"] = "look_back"
+    time: str
+    """The column of event times."""
+    aggregates: Annotated[dict[str, str], pydantic.Field(min_length=1)]
+    """A window function in DataFusion's SQL for each name of a further column, such as
+    before = "lag(n) OVER (PARTITION BY k ORDER BY at)"."""
+    keys: Several[str] = ()
+    """What is in their PARTITION BY."""
+    order: str
+    """What is in their ORDER BY; the event time comes first."""
+    rows: Annotated[int, pydantic.Field(ge=0)]
+    """How many rows they look back, at most."""
+    ttl: Period
+    """How long a key is known without a row, by event time. Then its next row is its first one."""
+    table: str = "input"
+    """The name by which functions may call the rows, as in input.column."""
 
 
 class WholeQuery(Operator):
@@ -279,6 +331,8 @@ OperatorModel = Annotated[
     | Annotated[Windows, pydantic.Tag("windows")]
     | Annotated[Union, pydantic.Tag("union")]
     | Annotated[Join, pydantic.Tag("join")]
+    | Annotated[Deduplicate, pydantic.Tag("deduplicate")]
+    | Annotated[LookBack, pydantic.Tag("look_back")]
     | Annotated[WholeQuery, pydantic.Tag("query")],
     pydantic.Discriminator(_kind),
 ]

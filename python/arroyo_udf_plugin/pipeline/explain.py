@@ -8,10 +8,10 @@ import pyarrow as pa
 
 from ..connectors.cells import CellType
 from ..connectors.described import Described
-from .chain import operator_names
-from .description import Functions, Lookup, Sql, WholeQuery, Windows
+from .description import Functions, LookBack, Lookup, Sql, WholeQuery, Windows
 from .inputs import sources_of
 from .plan import Planned, sink_names
+from .routing import operator_names
 
 
 def explained(planned: Planned) -> str:
@@ -36,7 +36,7 @@ def _lines(planned: Planned) -> Iterator[str]:
         if isinstance(operator, Sql):
             yield from _query(operator, planned.chain.schemas[place])
             continue
-        if isinstance(operator, Windows):
+        if isinstance(operator, Windows | LookBack):
             yield from _results(operator, planned.chain.schemas[place])
             continue
         if isinstance(operator, Lookup):
@@ -83,7 +83,7 @@ def _answers(operator: WholeQuery, schema: pa.Schema) -> Iterator[str]:
     yield from _columns(schema)
 
 
-def _results(operator: Windows, schema: pa.Schema) -> Iterator[str]:
+def _results(operator: Windows | LookBack, schema: pa.Schema) -> Iterator[str]:
     width = max(map(len, schema.names))
     for field in schema:
         text = operator.aggregates.get(field.name)

@@ -29,11 +29,12 @@ from ..sql.tokens import quoted
 from .column_types import cast_to
 from .diagnostics import check_meaning
 from .early_conditions import EarlyConditions
-from .event_times import event_time_of, type_of
-from .flow import SOURCE, TIME, Flow, Node
+from .event_times import event_time_of, times_of, type_of
+from .first_rows import FirstRows, asked_first
+from .flow import SOURCE, TIME, Flow, NeedsTime, Node
 from .functions import Udf
 from .grouped import Grouped, as_time, has_windows
-from .joins import WindowedJoin, names_in
+from .joins import StreamJoin, names_in
 from .lookups import Looked, LookupJoin
 from .ranked import Ranked, has_over
 from .rounds import Rounds, Wanted
@@ -68,7 +69,15 @@ class _Source:
 
 def compiled(text: Text, statements: Sequence[Statement], udfs: Mapping[str, Udf]) -> Compiled:
     """Raises Refused with all that is wrong."""
-    compiler = _Compiler(text, udfs)
+    try:
+        return _compiled(text, statements, udfs, has_windows(text))
+    except NeedsTime:
+        return _compiled(text, statements, udfs, with_times=True)
+
+
+def _compiled(text: Text, statements: Sequence[Statement], udfs: Mapping[str, Udf], with_times: bool) -> Compiled:
+    """with_times: rows have event times. Raises NeedsTime if a query needs them."""
+    compiler = _Compiler(text, udfs, with_times)
     for statement in statements:
         try:
             compiler.statement(statement)
@@ -78,7 +87,8 @@ def compiled(text: Text, statements: Sequence[Statement], udfs: Mapping[str, Udf
 
 
 class _Compiler:
-    def __init__(self, text: Text, udfs: Mapping[str, Udf]) -> None:
+    def __init__(self, text: Text, udfs: Mapping[str, Udf], with_times: bool) -> None:
+        self._with_times = with_times
         self.wrong: list[Wrong] = []
         self._text, self._udfs = text, udfs
         self._tables: dict[str, CreateTable] = {}
@@ -86,6 +96,7 @@ class _Compiler:
         self._broken: set[str] = set()  # names whose statements are wrong
         self._open: list[str] = []  # views that are being built, each selected from by the one before
         self._built: dict[int, Node] = {}  # by the query
+        self._first: dict[int, QueryText] = {}  # those of which only the first rows are asked for, by the query
         self._outputs: list[Insert | Select] = []
         self._settings = Chosen()
         self._sources: dict[str, _Source] = {}  # by the table's name
@@ -152,6 +163,8 @@ class _Compiler:
             self.wrong.append(
                 Wrong("nothing comes out: write SELECT ..., or INSERT INTO a table SELECT ...", len(self._text.text))
             )
+        if not self.wrong:
+            self.wrong += self._settings.check_windows(flow.operators)
         if any(one.text is not None for one in self.wrong):
             raise self._text.refused(self.wrong)
         first, *others = self._sources.values()  # each output has a table
@@ -282,8 +295,9 @@ class _Compiler:
             return node
         check_meaning(self._text, query.expressions)
         before, scope, late = self._from(flow, query, known, name)
-        build = Grouped if query.group else Ranked if has_over(query) else Rounds
-        node = build(self._text, self._udfs, flow, late, before, name, scope=scope).built(wanted, with_time)
+        node = _builder(query, before)(self._text, self._udfs, flow, late, before, name, scope=scope).built(
+            wanted, with_time
+        )
         if wanted is None:
             self._built[id(query)] = node
         return node
@@ -293,7 +307,7 @@ class _Compiler:
     ) -> tuple[Node, Scope | None, QueryText]:
         """The rows that a SELECT begins with; what names mean in them, if they are of several tables; and the SELECT
         without the conditions that these rows meet."""
-        before = self._relation(flow, query.relation, ctes)
+        before = self._first_rows(flow, query, ctes) or self._relation(flow, query.relation, ctes)
         if not query.joins:
             return before, None, query
         tables = [self._lookup_table(join, ctes) for join in query.joins]
@@ -314,9 +328,23 @@ class _Compiler:
                 before, scope = LookupJoin(self._text, self._udfs, flow, query, before, scope, side).built()
                 continue
             right = early.of_right(number, side)
-            joined = WindowedJoin(self._text, self._udfs, flow, before, scope, join, right, name, needed)
+            joined = StreamJoin(self._text, self._udfs, flow, before, scope, join, right, name, needed)
             before, scope = joined.built()
         return before, scope, dataclasses.replace(query, where=tuple(early.late))
+
+    def _first_rows(self, flow: Flow, query: QueryText, ctes: Mapping[str, AnyQuery]) -> Node | None:
+        """The first rows of the relation, if the query asks for these alone. None: it does not."""
+        relation = query.relation
+        inner, known, view = relation.query, ctes, self._views.get(relation.name or "")
+        if relation.name is not None and relation.name in ctes:
+            inner, known = ctes[relation.name], {name: one for name, one in ctes.items() if name != relation.name}
+        elif isinstance(view, CreateView):
+            inner, known = view.query, {}
+        first = asked_first(query.where, inner, relation.alias) if isinstance(inner, QueryText) else None
+        if first is None or not isinstance(inner, QueryText):
+            return None
+        own = self._first.setdefault(id(inner), dataclasses.replace(inner, first=first))
+        return self._query(flow, own, known, relation.alias, None)
 
     def _lookup_table(self, join: Join, ctes: Mapping[str, AnyQuery]) -> CreateTable | None:
         """None: it joins rows."""
@@ -384,7 +412,7 @@ class _Compiler:
         items, required = self._columns(table, schema)
         computed = [column.name for column in table.columns or () if column.generated and column.not_null]
         found = event_time_of(self._text, table, items, schema, self._udfs)
-        if found is not None and has_windows(self._text):
+        if found is not None and self._with_times:
             items[TIME] = as_time(found.expression, found.type)
             if found.is_computed:
                 computed.append(found.model.column)
@@ -394,6 +422,8 @@ class _Compiler:
         if required or list(items.items()) != [(name, quoted(name)) for name in schema.names]:
             node = flow.query(node, SelectItems(items, None, table.name, required), table.name, table.at)
         node = flow.required(node, computed, table.name, table.at)
+        if found is not None:
+            node = node.with_times(times_of(found, node.schema))
         return _Source(source.operator, model, None if found is None else found.model, node, table.at)
 
     def _columns(self, table: CreateTable, schema: pa.Schema) -> tuple[dict[str, str], Sequence[str]]:
@@ -440,6 +470,17 @@ class _Compiler:
             raise Wrong(f"table {table.name}: {'; '.join(texts)}", table.at) from None
         except (ArroyoUdfError, OSError) as error:
             raise Wrong(f"table {table.name}: {error}", table.at) from None
+
+
+def _builder(query: QueryText, before: Node) -> type[Grouped | FirstRows | Ranked | Rounds]:
+    """What makes operators of a query over these rows."""
+    if query.group:
+        return Grouped
+    if query.first is not None and not before.windows:
+        return FirstRows
+    if query.qualifies:
+        raise Unending("QUALIFY is not supported over results of windows: write WHERE around the query", query.at)
+    return Ranked if has_over(query) else Rounds
 
 
 def _schema_of(model: SourceModel) -> pa.Schema:

@@ -11,7 +11,6 @@ come before joins that keep no rows without it.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 
 from ..sql.query import Select, WrongQuery
@@ -106,4 +105,4 @@ class EarlyConditions:
         except WrongQuery as error:
             part = [token for condition in conditions for token in condition.part]
             raise wrong_query(error, part, self._query, node.schema, self._udfs) from None
-        return dataclasses.replace(found, windows=node.windows)
+        return found.as_known(node)

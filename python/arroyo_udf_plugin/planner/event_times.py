@@ -26,6 +26,7 @@ from .tables import LONGEST_SECONDS, idle_of, interval_seconds
 from .text import Text, Tokens, Wrong
 
 _NOWHERE = Relation(None, None, SOURCE, 0)
+_NANOSECONDS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 _DEFAULT_LATENESS = 1.0  # seconds, as Arroyo has them
 
 
@@ -74,6 +75,26 @@ def event_time_of(
         raise Wrong(f"a watermark is a TIMESTAMP, and this is {found}: {instead}", part[0].start)
     model = EventTime(column=name, idle=idle, computed=own, watermark=text.cut(part))
     return TableTime(model, expression, type_, not is_read)
+
+
+def times_of(found: TableTime, schema: pa.Schema) -> dict[str, tuple[int, int]]:
+    """The column of event times among those of a table, as of `Node.times`: one with fewer digits than what is read, or
+    without its time zone, is another time."""
+    name = found.model.column
+    if name not in schema.names or not _may_be_time(type_ := schema.field(name).type):
+        return {}
+    zones = [getattr(one, "tz", None) for one in (found.type, type_)]
+    if zones[1] is None and zones[0] not in (None, "UTC"):
+        return {}
+    read, shown = _step(found.type), _step(type_)
+    return {name: (-shown, shown) if shown > read else (0, 0)}
+
+
+def _step(type_: pa.DataType) -> int:
+    """The nanoseconds from one time to the next."""
+    if isinstance(type_, CellType):
+        return 1
+    return 86_400_000_000_000 if pa.types.is_date(type_) else _NANOSECONDS[type_.unit]
 
 
 def type_of(text: Text, part: Tokens, select: Select, schema: pa.Schema, functions: Collection[str]) -> pa.DataType:

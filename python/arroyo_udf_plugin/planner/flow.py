@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
 
@@ -15,32 +15,52 @@ from ..connectors.described import Output
 from ..host.isolation import Isolation
 from ..host.policy import Action
 from ..operator.blocks import Given
-from ..pipeline.chain import grouping_of, joining_of, merged
-from ..pipeline.description import Functions, Join, Lookup, OperatorModel, SinkModel, Sql, Union, WholeQuery, Windows
+from ..pipeline.chain import first_rows_of, grouping_of, joining_of, looking_of, merged
+from ..pipeline.description import (
+    Deduplicate,
+    Functions,
+    Join,
+    LookBack,
+    Lookup,
+    OperatorModel,
+    SinkModel,
+    Sql,
+    Union,
+    Waiting,
+    WholeQuery,
+    Windows,
+)
 from ..pipeline.lines import Key
 from ..pipeline.lookups import lookup_plan
 from ..pipeline.variables import resolved
 from ..sql.query import Query, Select
 from ..sql.whole import Whole
 from ..windows.collecting import Inputs
-from ..windows.joining import Joined, Sides
+from ..windows.joining import Sides
 from ..windows.opened import opened
 from ..windows.storage import Limits
 from .functions import Udf
 
+_Waiting = TypeVar("_Waiting", bound=Waiting)
 SOURCE = "source"
 TIME = "__t"
 """The column of event times, if a file has windows. Nobody sees it: it passes through all queries but the last."""
 
 
+class NeedsTime(Exception):
+    """A query needs event times, and so do its tables."""
+
+
 @dataclass(frozen=True)
 class Node:
     """Rows that somebody may take. operator: whose they are. schema: of the rows. windows: columns that are windows of
-    all rows before."""
+    all rows before. times: columns that are times near the event time: how many nanoseconds it is behind them, at
+    least and at most."""
 
     operator: str
     schema: pa.Schema
     windows: frozenset[str] = frozenset()
+    times: Mapping[str, tuple[int, int]] = dataclasses.field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:
@@ -50,19 +70,30 @@ class Node:
     def with_windows(self, windows: Iterable[str]) -> Node:
         return dataclasses.replace(self, windows=frozenset(windows))
 
+    def with_times(self, times: Mapping[str, tuple[int, int]]) -> Node:
+        return dataclasses.replace(self, times=times)
+
+    def as_known(self, before: Node) -> Node:
+        """These rows are those of another node, all columns of which have kept their names."""
+        return dataclasses.replace(self, windows=before.windows, times=before.times)
+
 
 @dataclass(frozen=True)
 class Settings:
-    """on_error, on_timeout: of functions. on_row: of rows that a query cannot compute. isolation, workers: where
-    functions run. memory_limit, disk_limit: of open windows."""
+    """on_error, on_timeout: of functions. on_row: of rows that a query cannot compute. on_late: of late rows.
+    allowed_lateness: of windows over rows of tables. isolation, workers: where functions run. memory_limit, disk_limit:
+    of open windows. state_ttl: how long keys are known, in seconds."""
 
     on_error: Action = "fail"
     on_timeout: Action = "fail"
     on_row: Any = "fail"
+    on_late: Any = "drop"
+    allowed_lateness: float = 0.0
     isolation: Isolation = "thread"
     workers: int | Literal["auto"] = 1
     memory_limit: int = Limits.memory
     disk_limit: int = Limits.disk
+    state_ttl: float | None = None
 
 
 class Flow:
@@ -112,12 +143,22 @@ class Flow:
 
     def required(self, before: Node, names: Sequence[str], name: str, at: int) -> Node:
         """The rows, without those in which one of these columns is null: they fail."""
-        return self.query(before, Select(required=names), name, at) if names else before
+        return self.query(before, Select(required=names), name, at).as_known(before) if names else before
 
     def windows(self, before: Node, operator: Windows, at: int) -> Node:
         """operator: without its places. Raises WrongQuery."""
-        placed = self._waiting(operator).model_copy(update={"after": self._after(before)})
+        placed = self._waiting(operator, before).model_copy(update={"after": self._after(before)})
         return self._added(placed, opened(grouping_of(operator), before.schema).schema, at)
+
+    def deduplicate(self, before: Node, operator: Deduplicate, at: int) -> Node:
+        """operator: without its places. Raises WrongQuery."""
+        placed = self._waiting(operator, before).model_copy(update={"after": self._after(before)})
+        return self._added(placed, opened(first_rows_of(operator), before.schema).schema, at).as_known(before)
+
+    def look_back(self, before: Node, operator: LookBack, at: int) -> Node:
+        """operator: without its places. Raises WrongQuery."""
+        placed = self._waiting(operator, before).model_copy(update={"after": self._after(before)})
+        return self._added(placed, opened(looking_of(operator), before.schema).schema, at).as_known(before)
 
     def lookup(self, before: Node, operator: Lookup, at: int) -> Node:
         """operator: without its places. Raises WrongQuery for its condition, InvalidArgument."""
@@ -151,32 +192,43 @@ class Flow:
 
     def sources_of(self, operator: str) -> set[str]:
         """The sources, by name, whose rows an operator has; of a source, itself."""
+        _, before = self._found(operator)
+        return {source for other in before for source in self.sources_of(other)} or {operator}
+
+    def _found(self, operator: str) -> tuple[OperatorModel | None, Iterable[str]]:
+        """An operator, and those whose rows it gets, by name; of a source, nothing."""
         place = next((place for place, one in enumerate(self.operators) if one.name == operator), None)
         if place is None:
-            return {operator}
+            return None, ()
         one = self.operators[place]
         if isinstance(one, Union):
-            before: Iterable[str] = one.inputs
-        elif isinstance(one, Join):
-            before = (one.left, one.right)
-        elif isinstance(one, WholeQuery):
-            before = one.tables.values()
-        else:
-            before = [one.after or (self.operators[place - 1].name or "" if place else SOURCE)]
-        return {source for other in before for source in self.sources_of(other)}
+            return one, one.inputs
+        if isinstance(one, Join):
+            return one, (one.left, one.right)
+        if isinstance(one, WholeQuery):
+            return one, one.tables.values()
+        return one, [one.after or (self.operators[place - 1].name or "" if place else SOURCE)]
+
+    def _have_waited(self, operator: str) -> bool:
+        """Whether its rows are results of windows: those are not late."""
+        one, before = self._found(operator)
+        return isinstance(one, Waiting) or any(map(self._have_waited, before))
 
     def join(self, left: Node, right: Node, operator: Join, at: int) -> Node:
         """Raises WrongQuery."""
         joining = joining_of(operator)
         sides = Sides([left.schema, right.schema], joining.time, joining.needed)
-        return self._added(self._waiting(operator), Joined(joining, sides.schema).schema, at)
+        return self._added(self._waiting(operator, left, right), opened(joining, sides.schema).schema, at)
 
-    def _waiting(self, operator: Windows | Join) -> Windows | Join:
+    def _waiting(self, operator: _Waiting, *before: Node) -> _Waiting:
         """With its name and the settings."""
+        are_results = all(self._have_waited(node.operator) for node in before)
         return operator.model_copy(
             update={
                 "name": self._named(operator.name or ""),
                 "on_error": self.settings.on_row,
+                "on_late": self.settings.on_late,
+                "allowed_lateness": 0.0 if are_results else self.settings.allowed_lateness,
                 "memory_limit": self.settings.memory_limit,
                 "disk_limit": self.settings.disk_limit,
             }

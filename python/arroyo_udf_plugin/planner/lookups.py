@@ -98,7 +98,7 @@ class LookupJoin:
         if before is not self._before:
             kept = [*self._before.schema.names, *found]
             node = self._flow.query(node, Select({name: quoted(name) for name in kept}), table.name, join.at)
-        return node.with_windows(self._before.windows), scope
+        return node.as_known(self._before), scope
 
     def _merged(self, name: str, schema: pa.Schema, at: int) -> str:
         """The column of the row that a name in USING is."""

@@ -72,7 +72,7 @@ class Rounds:
         """computed: the columns that expressions are. others: of rows, which results of groups do not have. scope: what
         names mean, if rows are those of several tables."""
         self._text, self._udfs, self._flow, self._query, self._name = text, udfs, flow, query, name
-        self._node, self._table, self._windows = node, query.relation.alias, node.windows
+        self._node, self._table, self._windows, self._times = node, query.relation.alias, node.windows, node.times
         self._others, self._scope, self._is_of_rows = others, scope, computed is None
         parts = [*query.results, *query.where]
         parts += [item.only for item in query.items if isinstance(item, Item) and item.only is not None]
@@ -225,9 +225,11 @@ class Rounds:
             items = self._cast(items, parts, results, wanted, last)
         names, texts = self._node.schema.names, [column_name(text, self._table) for text in items.values()]
         if any(at == last for at, _ in self._conditions) or not texts == names == list(items):
-            windows = frozenset(name for name, text in zip(items, texts, strict=True) if text in self._windows)
+            named = {name: text for name, text in zip(items, texts, strict=True) if text is not None}
+            times = {name: self._times[text] for name, text in named.items() if text in self._times}
             self._query_over(items, parts, self._name, last)
-            self._node = dataclasses.replace(self._node, windows=windows)
+            windows = [name for name, text in named.items() if text in self._windows]
+            self._node = self._node.with_windows(windows).with_times(times)
         required = [one.name for one in wanted or () if one.not_null]
         return self._flow.required(self._node, required, self._name, self._query.at)
 

@@ -2,6 +2,7 @@
 
     query     := [WITH name AS (query), ...] select [UNION ALL select ...]
     select    := SELECT items [FROM relation [join ...]] [WHERE condition] [GROUP BY items] [HAVING condition]
+                 [QUALIFY row_number() OVER (...) = 1]
     relation  := name [AS alias] | (query) [AS alias]
     join      := [INNER | LEFT | RIGHT | FULL] JOIN relation ON condition | ... USING (names)
 
@@ -17,7 +18,8 @@ from typing import Literal
 
 from ..sql.tokens import Token
 from .clauses import clauses_in
-from .expressions import Column, Expression, conjuncts
+from .expressions import Call, Column, Expression, conjuncts
+from .over import first_of, is_number
 from .parsing import parsed
 from .text import Cursor, Text, Tokens, Unending, Wrong, leveled, split
 
@@ -28,16 +30,20 @@ _NOT_YET = {
     "limit": "LIMIT is not supported here: a stream has no end; for tests, give the table a 'source.limit'",
     "offset": "OFFSET is not supported here: a stream is read from where it was left",
     "fetch": "FETCH is not supported here: a stream has no end",
-    "qualify": "QUALIFY is not supported: rows pass one by one",
+    "qualify": (
+        "QUALIFY is not supported here: rows pass one by one. For the first row of each key, write row_number() OVER "
+        "(PARTITION BY key ORDER BY at) = 1"
+    ),
     "window": "WINDOW is not supported: rows pass one by one",
     "into": "SELECT ... INTO is not supported: write INSERT INTO before the SELECT",
 }
 _FOLLOWING = {
     "select": ("from",),
-    "from": ("where", "group", "having"),
-    "where": ("group", "having"),
+    "from": ("where", "group", "having", "qualify"),
+    "where": ("group", "having", "qualify"),
     "group": ("having",),
     "having": (),
+    "qualify": (),
 }
 _WINDOWED = "write JOIN ... ON a.window = b.window"
 _NO_JOINS = {
@@ -111,7 +117,8 @@ class Join:
 @dataclass(frozen=True)
 class QueryText:
     """A SELECT. part: the whole, without WITH. ctes: those of WITH, by name. joins: behind `relation`. where, having:
-    all of these hold. group: of GROUP BY. at: where it begins."""
+    all of these hold. group: of GROUP BY. at: where it begins. first: the row_number() that is 1 in all rows that are
+    asked for; it is that of QUALIFY if the query `qualifies`."""
 
     part: Tokens
     ctes: Mapping[str, AnyQuery]
@@ -122,6 +129,8 @@ class QueryText:
     group: tuple[Expression, ...] = ()
     having: tuple[Expression, ...] = ()
     joins: tuple[Join, ...] = ()
+    first: Call | None = None
+    qualifies: bool = False
 
     @property
     def results(self) -> list[Expression]:
@@ -225,7 +234,11 @@ def _select(cursor: Cursor, ctes: Mapping[str, AnyQuery], at: int) -> AnyQuery:
     part = cursor.rest
     cursor.need("select")
     if cursor.take("distinct"):
-        raise Unending("DISTINCT is not supported: it would have to remember all rows for ever", at)
+        raise Unending(
+            "DISTINCT is not supported: it would have to remember all rows for ever. Write SET state_ttl = '1 day', "
+            "and QUALIFY row_number() OVER (PARTITION BY key ORDER BY at) = 1",
+            at,
+        )
     cursor.take("all")
     if [token.word or token.kind for token in cursor.rest[:2]] == ["top", "number"]:
         raise Wrong("TOP is not supported: a stream has no end", cursor.offset)
@@ -238,9 +251,24 @@ def _select(cursor: Cursor, ctes: Mapping[str, AnyQuery], at: int) -> AnyQuery:
     if not all(group):
         raise Wrong("an expression is missing in this GROUP BY", at)
     where, having = _conditions(clauses.get("where", ())), _conditions(clauses.get("having", ()))
+    first = _first(clauses.get("qualify", ()), items)
     if having and not group:
         raise Unending("HAVING needs a GROUP BY: for rows, write WHERE", having[0].start)
-    return QueryText(part, ctes, items, relation, where, at, tuple(map(parsed, group)), having, joins)
+    return QueryText(
+        part, ctes, items, relation, where, at, tuple(map(parsed, group)), having, joins, first, "qualify" in clauses
+    )
+
+
+def _first(part: Tokens, items: Sequence[Star | Item]) -> Call | None:
+    """Of QUALIFY."""
+    if not part:
+        return None
+    calls = {item.alias: item.expression.bare for item in items if isinstance(item, Item) and item.alias}
+    named = {name: call for name, call in calls.items() if isinstance(call, Call) and is_number(call)}
+    found = first_of(parsed(part), named, "")
+    if found is None:
+        raise Unending(_NOT_YET["qualify"], part[0].start)
+    return found
 
 
 def _conditions(part: Tokens) -> tuple[Expression, ...]:
@@ -277,6 +305,9 @@ def _clauses(part: Tokens) -> dict[str, Tokens]:
             continue
         if token.word in _NOT_YET and not (token.word == "except" and before is not None and before.text == "*"):
             if _is_column(part, place):
+                continue
+            if token.word in _FOLLOWING[starts[-1][0]]:
+                starts.append((token.word, place))
                 continue
             raise (Wrong if token.word == "into" else Unending)(_NOT_YET[token.word], token.start)
         if token.word == "from" and before is not None and before.word == "distinct":
@@ -386,7 +417,7 @@ def _join(before: Tokens, part: Tokens, word: Token) -> Join:
     """before: the words before JOIN."""
     at = before[0].start if before else word.start
     if part[:1] and part[0].word == "unnest":
-        raise Wrong("UNNEST is not supported here: write unnest(list) among the items", part[0].start)
+        raise Unending("UNNEST is not supported here: write unnest(list) among the items", part[0].start)
     for token in [*before, *part[:1]]:
         if token.word in _NO_JOINS:
             raise Unending(_NO_JOINS[token.word], token.start)

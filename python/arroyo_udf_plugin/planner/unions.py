@@ -44,7 +44,8 @@ def united(flow: Flow, nodes: Sequence[Node], places: Sequence[int], name: str) 
         inputs.append(node if list(items.values()) == own_items else flow.query(node, Select(items), name, at))
     found = flow.union(inputs, name, places[0])
     of_windows = [column for column in range(len(first.names)) if all(_is_window(node, column) for node in nodes)]
-    return found.with_windows(first.names[column] for column in of_windows)
+    times = {name: near for at, name in enumerate(first.names) if (near := _times(nodes, at)) is not None}
+    return found.with_windows(first.names[column] for column in of_windows).with_times(times)
 
 
 def _unlike(nodes: Sequence[Node], places: Sequence[int], column: int) -> Wrong:
@@ -62,6 +63,13 @@ def _type(node: Node, column: int) -> pa.DataType:
 
 def _is_window(node: Node, column: int) -> bool:
     return node.names[column] in node.windows
+
+
+def _times(nodes: Sequence[Node], column: int) -> tuple[int, int] | None:
+    """As of `Node.times`. None: it is no such column in one of them."""
+    found = [node.times.get(node.names[column]) for node in nodes]
+    known = [one for one in found if one is not None]
+    return (min(one for one, _ in known), max(one for _, one in known)) if len(known) == len(found) else None
 
 
 def _common(types: Sequence[pa.DataType]) -> pa.DataType | None:

@@ -21,6 +21,7 @@ from ..connectors.unnamed import mapped
 from ..errors import InvalidArgument
 
 _MEMORY, _DISK = 256 << 20, 16 << 30
+_SMALL_ROWS = 4096
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,15 @@ class Some:
             self._storage.holding[self] = None
         self._held.append(_alone(batch))
         self._grow(memory=batch.nbytes)
+        self._put_together()
         self._storage.check()
+
+    def _put_together(self) -> None:
+        """Makes one batch of small ones, as a batch costs as much as many rows. Each row is copied a few times."""
+        held = self._held
+        while len(held) > 1 and held[-2].num_rows < min(2 * held[-1].num_rows, _SMALL_ROWS):
+            both = pa.Table.from_batches(held[-2:]).combine_chunks().to_batches()
+            held[-2:] = both
 
     def replace(self, batches: Iterable[pa.RecordBatch]) -> None:
         self.clear()
@@ -113,7 +122,7 @@ class Storage:
             raise InvalidArgument(
                 f"rows that wait have {_told(self.memory + self.disk)}, and may have {_told(self._limits.memory)} in "
                 f"memory (memory_limit) and {_told(self._limits.disk)} on the disk (disk_limit): set a higher limit, "
-                "or shorter windows"
+                "or shorter windows or intervals"
             )
 
 

@@ -34,6 +34,24 @@ INSERT INTO out SELECT label(CAST(small AS TEXT), n) AS l, window.start AS start
 INSERT INTO out2 SELECT hop(interval '12 hours', interval '36 hours') AS w, median(speed) AS m FROM timed GROUP BY w;
 """
 
+INTERVALS = """
+CREATE VIEW pairs AS
+SELECT a.id, b.id AS other, a.day, b.tail FROM timed a FULL JOIN timed b
+ON a.small = b.small AND b.day > a.day AND b.day <= a.day + INTERVAL '1 day' AND a.ok;
+INSERT INTO out SELECT id, other, plane(tail) AS p FROM pairs;
+INSERT INTO out2 SELECT tumble(interval '1 day') AS w, count(*) AS n, count(id) AS lefts FROM pairs GROUP BY w;
+"""
+
+STATES = """
+SET state_ttl = '3 days';
+CREATE VIEW firsts AS
+SELECT id, small, day, tail FROM timed QUALIFY row_number() OVER (PARTITION BY small ORDER BY day) = 1;
+CREATE VIEW hours AS SELECT small, tumble(interval '12 hours') AS window, count(*) AS n FROM timed GROUP BY 1, 2;
+INSERT INTO out SELECT id, plane(tail) AS p FROM firsts;
+INSERT INTO out2 SELECT small, n, lag(n) OVER (PARTITION BY small ORDER BY window) AS before,
+                        sum(n) OVER (ORDER BY window, small ROWS 3 PRECEDING) AS four FROM hours;
+"""
+
 
 def engine(text: str, moment: str, parallelism: int) -> int:
     """Its exit status. It goes on where the one before was killed."""
@@ -45,7 +63,7 @@ def engine(text: str, moment: str, parallelism: int) -> int:
     return subprocess.run(command, stdout=subprocess.DEVNULL).returncode
 
 
-@pytest.mark.parametrize("text", [CALLS, WINDOWS], ids=["calls", "windows"])
+@pytest.mark.parametrize("text", [CALLS, WINDOWS, INTERVALS, STATES], ids=["calls", "windows", "intervals", "states"])
 def test_a_query_whose_engines_are_killed(text: str) -> None:
     wanted = run(text, ["functions.so"])
     for folder in ("out", "out2"):

@@ -14,10 +14,11 @@ from urllib.parse import urlsplit
 
 from ...connectors.table import Table
 from ...operator.routes import Place, place_of_source
-from ...pipeline.chain import operator_names
 from ...pipeline.description import (
+    Deduplicate,
     Functions,
     Join,
+    LookBack,
     Lookup,
     OperatorModel,
     SinkModel,
@@ -28,6 +29,7 @@ from ...pipeline.description import (
     Windows,
 )
 from ...pipeline.plan import Planned, sink_names
+from ...pipeline.routing import operator_names
 
 _T = TypeVar("_T")
 _CONNECTORS = {"files": "filesystem", "parts": "filesystem", "file": "single_file"}
@@ -100,17 +102,21 @@ def _operators(planned: Planned) -> list[_Box]:
 
 
 def _kind(operator: OperatorModel, is_async: bool) -> str:
+    if isinstance(operator, LookBack):
+        return "WindowFunction"
     if isinstance(operator, Windows):
         if operator.by_row:
             return "WindowFunction"
         if operator.gap is not None:
             return "SessionWindowAggregate"
-        sliding = operator.slide is not None and operator.slide != operator.width
+        sliding = operator.slide not in (None, operator.width) or operator.slide_months not in (None, operator.months)
         return "SlidingWindowAggregate" if sliding else "TumblingWindowAggregate"
     if isinstance(operator, Functions):
         return "AsyncUdf" if is_async else "ArrowValue"
     if isinstance(operator, Join):
-        return "InstantJoin"
+        return "InstantJoin" if operator.within is None else "JoinWithExpiration"
+    if isinstance(operator, Deduplicate):
+        return "Deduplicate"
     if isinstance(operator, Lookup):
         return "LookupJoin"
     if isinstance(operator, WholeQuery):

@@ -1,2 +1,2 @@
 SELECT a.id FROM flights a JOIN flights b ON a.id = b.id
--- refused 1:28: a join needs rows of the same window on both sides, or it would have to remember all rows for ever: select from queries with GROUP BY tumble(...), or from a lookup table
+-- refused 1:46: this join would have to remember all rows for ever, because a has no event time here: write WATERMARK FOR column in CREATE TABLE, select the column, and join ON ... AND b.at BETWEEN a.at - INTERVAL '1 hour' AND a.at; or join results of the same windows, or a lookup table

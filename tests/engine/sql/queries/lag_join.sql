@@ -1,0 +1,28 @@
+SET state_ttl = '1000 days';
+CREATE VIEW pairs AS SELECT a.id, b.id AS other, b.day FROM timed a JOIN timed b ON a.day = b.day AND a.small = b.small;
+SELECT id, lag(other) OVER (PARTITION BY id % 3 ORDER BY day) AS before FROM pairs;
+-- result rows (id, before)
+-- [0, null]
+-- [1, null]
+-- [10, 7]
+-- [11, 8]
+-- [12, 9]
+-- [13, 10]
+-- [14, 11]
+-- [15, 12]
+-- [16, 13]
+-- [17, 14]
+-- [18, 15]
+-- [19, 16]
+-- [2, null]
+-- [20, 17]
+-- [21, 18]
+-- [22, 19]
+-- [23, 20]
+-- [3, 0]
+-- [4, 1]
+-- [5, 2]
+-- [6, 3]
+-- [7, 4]
+-- [8, 5]
+-- [9, 6]

@@ -1,0 +1,26 @@
+SET state_ttl = '1000 days';
+SELECT id, lag(tail) OVER (PARTITION BY small ORDER BY day) AS before, max(alt) OVER (ORDER BY day ROWS BETWEEN 4 PRECEDING AND 1 PRECEDING) AS top
+FROM timed WHERE speed > 20;
+-- result rows (id, before, top)
+-- [10, "D07", 69]
+-- [11, "B08", 69]
+-- [12, "N09", 37]
+-- [13, null, 74]
+-- [14, "B11", 74]
+-- [15, "N12", 74]
+-- [16, "D13", 74]
+-- [17, "B14", 42]
+-- [18, "N15", 79]
+-- [19, "D16", 79]
+-- [2, null, null]
+-- [20, null, 79]
+-- [21, "N18", 79]
+-- [22, "D19", 47]
+-- [23, "B20", 47]
+-- [3, null, 64]
+-- [4, null, 64]
+-- [5, "B02", 64]
+-- [6, null, 64]
+-- [7, "D04", 32]
+-- [8, "B05", 69]
+-- [9, "N06", 69]

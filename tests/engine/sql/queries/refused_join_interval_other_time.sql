@@ -1,0 +1,2 @@
+SELECT a.id FROM timed a JOIN (SELECT day + INTERVAL '1 hour' AS day FROM timed) b ON b.day BETWEEN a.day AND a.day;
+-- refused 1:87: this join would have to remember all rows for ever, because b has no event time here: write WATERMARK FOR column in CREATE TABLE, select the column, and join ON ... AND b.at BETWEEN a.at - INTERVAL '1 hour' AND a.at; or join results of the same windows, or a lookup table
