@@ -51,7 +51,7 @@ class Parts:
 
     @cached_property
     def quotas(self) -> Quotas:
-        return Quotas(self.limits, self.database, self.workshop, self.streams, self.checkpoints)
+        return Quotas(self.limits, self.database, self.workshop, self.streams)
 
     @cached_property
     def streams(self) -> Streams:

@@ -28,12 +28,8 @@ _LATER = 1.0
 
 
 class Quotas:
-    """checkpoints: where those of all jobs are."""
-
-    def __init__(
-        self, limits: LimitSettings, database: Database, workshop: Workshop, streams: Streams, checkpoints: str
-    ) -> None:
-        self.limits, self._checkpoints = limits, checkpoints
+    def __init__(self, limits: LimitSettings, database: Database, workshop: Workshop, streams: Streams) -> None:
+        self.limits = limits
         self._database, self._workshop, self._streams = database, workshop, streams
         self._refused: Counter[str] = Counter()
 
@@ -50,7 +46,7 @@ class Quotas:
             return []
         old = ended_previews(session, now.kept - limits.previews_kept + 1)
         for pipeline_id, _ in old:
-            pipelines.delete(session, pipeline_id, self._checkpoints)
+            pipelines.delete(session, pipeline_id)
         return [job_id for _, job_id in old]
 
     def check_change(self, session: Session, whole: pipelines.Whole, changes: Mapping[str, Any]) -> None:
