@@ -54,10 +54,12 @@ class Said(_Message):
     numbers: Annotated[Numbers, pydantic.BeforeValidator(_numbers)] | None = None
     checkpoint: Taken | None = None
     shown: list[Shown] = []
+    epoch: Annotated[int, pydantic.Field(ge=0, le=_LARGEST)] = 0
+    retained: list[Annotated[int, pydantic.Field(ge=1, le=_LARGEST)]] = []
 
     def report(self, job_id: str, generation: int) -> Report:
         told: dict[str, Any] = {name: getattr(self, name) for name in type(self).model_fields}
-        told["shown"] = tuple(self.shown)
+        told |= {"shown": tuple(self.shown), "retained": tuple(self.retained)}
         if self.numbers is not None:
             told["numbers"] = self.numbers | {"generation": generation}
         return Report(job_id, generation, **told | {"event": None if self.event is None else Event(self.event)})
