@@ -4,6 +4,8 @@
 #              once with everything in a folder, once with PostgreSQL as its database and its state on S3 (STATE=s3: only that)
 # test   lints, Rust tests, and pytest on Python 3.11 and 3.13: less than 20 minutes from a fresh clone on two idle processors
 # test-lowest  the tests of hosts, files, commands and queries on Python 3.11 with the lowest versions of all dependencies
+# test-datafusion  queries with the oldest DataFusion that pyproject.toml allows; `make test` has the newest one
+# test-queries  the queries of TPC-H at SCALE=0.1, and 2,000 random queries in which calls are guarded (an hour)
 # test-isolation  functions in subinterpreters and worker processes: their tests again, stress, kills; 12 minutes at most
 # test-arroyo  plugins and Arroyo's published crates in each other's place; the first build takes minutes
 # test-server  plugins and tables against a PostgreSQL server
@@ -35,7 +37,7 @@ STATE = folder s3
 # Processes that share the tests of pytest.
 WORKERS = 2
 
-.PHONY: demo engine-demo docs test test-rust test-python test-lowest test-isolation test-arroyo test-server lint check simulation mutants loom soak
+.PHONY: demo engine-demo docs test test-rust test-python test-lowest test-datafusion test-queries test-isolation test-arroyo test-server lint check simulation mutants loom soak
 .PHONY: check-memory check-address bench bench-compare package fuzz test-pipelines test-engine check-kill simulate
 .DEFAULT_GOAL = test
 # Targets share environments and caches, and each uses all processors.
@@ -138,6 +140,21 @@ test-lowest:
 	-m 'not arroyo and not server and not pipelines and not isolation and not cluster' tests/cli tests/connectors tests/python \
 	tests/engine/sql/test_query.py \
 	$(foreach name,$(NOT_LOWEST),--ignore-glob='*/test_*$(name)*.py')
+
+# Beside the packages of the environment, in a folder of its own.
+OLDEST_DATAFUSION = 53
+
+test-datafusion:
+	@python=$$($(ENVIRONMENT)) && folder=$(CURDIR)/build/datafusion-$(OLDEST_DATAFUSION) && \
+	$$python -m pip install --quiet --no-deps --upgrade --target $$folder "datafusion==$(OLDEST_DATAFUSION).*" && \
+	PYTHONPATH=$$folder $$python -m pytest -q $(PARALLEL) tests/engine/sql
+
+SCALE = 0.1
+QUERIES = 2000
+
+test-queries:
+	@python=$$($(ENVIRONMENT)) && TPCH_SCALE=$(SCALE) $$python -m pytest -q tests/engine/sql/test_tpch.py && \
+	GUARDED_QUERIES=$(QUERIES) $$python -m pytest -q $(PARALLEL) --timeout 0 tests/engine/sql/test_guards.py -k random
 
 # The tests of functions once more in each mode that this Python has (tests/python/every_mode.py), then stress and kills.
 test-isolation:

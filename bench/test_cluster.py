@@ -309,7 +309,7 @@ def test_idle_jobs(benchmark: Any, data: Path) -> None:
     """CPU in a second, of a cluster with as many jobs as it runs itself, to which no row comes."""
     with database(data) as opened:
         put(opened, IDLE_JOBS)
-    with Program("cluster", data) as program:
+    with Program("cluster", data, "--scheduler", "embedded") as program:
         until(lambda: all(job["state"] == "Running" for job in program.call("GET", "/jobs")["data"]))
         time.sleep(12.0)  # the first epoch is over, and what is measured is that nothing happens
 

@@ -31,7 +31,7 @@ class Cluster:
     """A database and a controller, as in `arroyo-udf cluster`."""
 
     def __init__(self, database: Database, settings: Settings, make_scheduler: Any = EmbeddedScheduler) -> None:
-        self.database = database
+        self.database, self.checkpoints = database, settings.checkpoints
         self.controller = Controller(database, settings, make_scheduler)
         self._changes = Changes(database, self.controller.wake)
         self.controller.start()
@@ -43,6 +43,7 @@ class Cluster:
     def post(self, pipeline: Pipeline, *libraries: Path, **changes: Any) -> str:
         """Returns the pipeline's id."""
         given: dict[str, Any] = {"name": pipeline.name, "query": "", "graph": {}, "checkpoint_interval_micros": 10_000}
+        given["checkpoints"] = self.checkpoints
         with self.database.begin() as session:
             made = pipelines.create(session, program=program(pipeline, *libraries), **given | changes)
         return made.pipeline.id
@@ -51,7 +52,7 @@ class Cluster:
         with self.database.begin() as session:
             pipelines.change(session, pipeline_id, changes)
 
-    def restart(self, pipeline_id: str, **how: bool) -> None:
+    def restart(self, pipeline_id: str, **how: Any) -> None:
         with self.database.begin() as session:
             pipelines.restart(session, pipeline_id, **how)
 
@@ -74,5 +75,5 @@ class Cluster:
 def posting(database: Database) -> Cluster:
     """Without a controller."""
     found = Cluster.__new__(Cluster)
-    found.database = database
+    found.database, found.checkpoints = database, None
     return found

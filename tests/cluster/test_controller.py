@@ -13,7 +13,7 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 from waiting import until
 
-from arroyo_udf_plugin.cluster import controller
+from arroyo_udf_plugin.cluster import watched
 from arroyo_udf_plugin.cluster.database import history, pipelines
 from arroyo_udf_plugin.cluster.database.models import Job, JobStatus
 from arroyo_udf_plugin.cluster.database.opened import Database
@@ -244,7 +244,7 @@ def test_a_preview_ends_by_itself_and_is_not_tried_again(cluster: Cluster, tmp_p
     assert status.finish_time is not None
     assert status.finish_time - status.start_time >= 100_000
     cluster.change(posted, stop="none")
-    until(lambda: not cluster.get(posted).job.pending, "the controller to see it")
+    until(lambda: (job := cluster.get(posted).job).fulfilled == job.revision, "the controller to see it")
     assert cluster.get(posted).status.generation == 1
 
 
@@ -268,7 +268,7 @@ def test_a_deleted_pipeline_leaves_no_state(cluster: Cluster, tmp_path: Path) ->
     place = tmp_path / "checkpoints" / job
     assert place.exists()
     with cluster.database.begin() as session:
-        pipelines.delete(session, posted, str(tmp_path / "checkpoints"))
+        pipelines.delete(session, posted)
     until(lambda: not place.exists(), "the state to be removed")
 
 
@@ -332,7 +332,7 @@ def test_a_job_that_cannot_be_considered_holds_no_other_back(cluster: Cluster, m
             raise RuntimeError("of this job only")
         return wanted(job, status)
 
-    monkeypatch.setattr(controller, "wanted", failing)
+    monkeypatch.setattr(watched, "wanted", failing)
     one = Pipeline(name="p", source=Impulse(rows=5), sinks=[Blackhole()])
     given: dict[str, Any] = {"name": "p", "query": "", "graph": {}, "checkpoint_interval_micros": 1_000_000}
     with cluster.database.begin() as session:  # one transaction, so that the controller sees both at once

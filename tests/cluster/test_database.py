@@ -24,7 +24,8 @@ from arroyo_udf_plugin.errors import InvalidArgument, InvalidState
 
 def made(session: Any, **changes: Any) -> pipelines.Whole:
     given: dict[str, Any] = {"name": "p", "query": "SELECT 1", "program": {}, "graph": {"nodes": [], "edges": []}}
-    return pipelines.create(session, **given | {"checkpoint_interval_micros": 10_000_000} | changes)
+    given |= {"checkpoint_interval_micros": 10_000_000, "checkpoints": "/state"}
+    return pipelines.create(session, **given | changes)
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.server)])
@@ -116,11 +117,11 @@ def test_a_created_pipeline_has_a_job_that_is_to_run(each: Database) -> None:
         whole = made(session, tags={"team": "a"}, udfs=[{"definition": "def f", "language": "python"}])
     with each.read() as session:
         found = pipelines.get(session, whole.pipeline.id)
-        assert (found.status.state, found.job.stop, found.job.pending) == ("Created", "none", True)
+        assert (found.status.state, found.job.stop, found.job.fulfilled) == ("Created", "none", 0)
         assert (found.pipeline.tags, found.pipeline.udfs[0]["language"]) == ({"team": "a"}, "python")
         assert found.status.worker is None
         assert pipelines.of_job(session, whole.job.id).pipeline.id == whole.pipeline.id
-        assert list(jobs.pending(session)) == [whole.job.id]
+        assert list(jobs.unfulfilled(session)) == list(jobs.under_way(session)) == [whole.job.id]
 
 
 def test_a_pipeline_is_created_whole_or_not_at_all(each: Database) -> None:
@@ -149,20 +150,36 @@ def test_pages_tell_each_pipeline_once(each: Database) -> None:
             pipelines.listed(session, 3, "pl_unknown")
 
 
-def test_a_wish_stays_pending_until_its_last_revision_is_seen(each: Database) -> None:
+def test_a_wish_is_fulfilled_with_its_last_revision(each: Database) -> None:
     with each.begin() as session:
         whole = made(session)
-        seen = whole.job.revision
+        first = whole.job.revision
         pipelines.change(session, whole.pipeline.id, {"stop": "checkpoint"})
     with each.begin() as session:
-        jobs.seen(session, whole.job.id, seen)
+        jobs.fulfil(session, whole.job.id, first)
     with each.read() as session:
-        assert list(jobs.pending(session)) == [whole.job.id]
+        assert list(jobs.unfulfilled(session)) == [whole.job.id]
         revision = pipelines.get(session, whole.pipeline.id).job.revision
     with each.begin() as session:
-        jobs.seen(session, whole.job.id, revision)
-        assert list(jobs.pending(session)) == []
-        assert list(jobs.to_watch(session)) == [whole.job.id]
+        jobs.fulfil(session, whole.job.id, revision)
+        assert list(jobs.unfulfilled(session)) == []
+        assert list(jobs.open_jobs(session)) == [whole.job.id]
+
+
+def test_a_leader_that_ends_without_a_word_is_counted(each: Database) -> None:
+    with each.begin() as session:
+        assert not jobs.is_led(session)
+        assert jobs.lead(session, "a") == (1, 0)
+        assert jobs.is_led(session)
+        assert jobs.lead(session, "a") == (2, 1)
+        assert jobs.lead(session, "a") == (3, 2)
+        jobs.beat(session, is_healthy=False)
+        assert jobs.lead(session, "a") == (4, 3)
+        jobs.beat(session, is_healthy=True)
+        assert jobs.lead(session, "a") == (5, 1)
+        jobs.give_up(session)
+        assert not jobs.is_led(session)
+        assert jobs.lead(session, "a") == (6, 0)
 
 
 def test_a_restart_without_state_begins_a_new_history(each: Database) -> None:
@@ -180,12 +197,12 @@ def test_only_a_pipeline_that_has_ended_can_be_deleted(each: Database) -> None:
         whole = made(session)
         history.log(session, whole.job.id, 1, "info", "started")
         with pytest.raises(InUse, match="its job is Created"):
-            pipelines.delete(session, whole.pipeline.id, "/state")
+            pipelines.delete(session, whole.pipeline.id)
         session.execute(sqlalchemy.update(JobStatus).values(state="Failed"))
     with each.begin() as session:
-        pipelines.delete(session, whole.pipeline.id, "/state")
+        pipelines.delete(session, whole.pipeline.id)
         with pytest.raises(NotFound):
-            pipelines.delete(session, whole.pipeline.id, "/state")
+            pipelines.delete(session, whole.pipeline.id)
         assert session.query(Pipeline).count() == session.query(Job).count() == 0
         assert list(jobs.leftovers(session)) == [f"/state/{whole.job.id}"]
         jobs.removed(session, f"/state/{whole.job.id}")
@@ -215,8 +232,8 @@ def test_there_is_one_leader(each: Database) -> None:
 
 def test_only_the_leader_passes_the_fence(each: Database) -> None:
     with each.begin() as session:
-        assert jobs.lead(session, "b") == 1
-        assert jobs.lead(session, "a") == 2
+        assert jobs.lead(session, "b").term == 1
+        assert jobs.lead(session, "a").term == 2
         jobs.fence(session, "a", 2)
         for controller, term in (("b", 1), ("b", 2), ("a", 1)):
             with pytest.raises(Deposed):
@@ -371,7 +388,7 @@ def test_a_library_stays_as_long_as_somebody_has_it(each: Database) -> None:
             functions.delete(session, udf.id)
         assert list(jobs.leftovers(session)) == []
     with each.begin() as session:
-        pipelines.delete(session, whole.pipeline.id, "/state")
+        pipelines.delete(session, whole.pipeline.id)
         assert set(jobs.leftovers(session)) == {"/1", f"/state/{whole.job.id}"}
     assert reserved(each, "/2") == {"ab": "/2"}
 
@@ -450,3 +467,23 @@ def test_a_wish_that_another_program_writes_wakes_the_controller(each: Database,
         with other.begin() as session:
             made(session)
         assert woken.wait(30)
+
+
+def test_a_retained_checkpoint_is_not_forgotten_however_many_follow(each: Database) -> None:
+    with each.begin() as session:
+        job = made(session).job.id
+        for epoch in (1, 2, 300, 900):
+            history.checkpoint(session, job, epoch, generation=1, state="ready", start_time=1, history=2)
+        history.retain(session, job, 2, [1, 900])
+        history.drop_checkpoints(session, job, 200, 300)
+        assert [(one.epoch, one.retained) for one in history.checkpoints(session, job)] == [(1, True), (300, False)]
+        history.retain(session, job, 3, [1])  # of another history
+        assert not any(one.retained for one in history.checkpoints(session, job))
+
+
+def test_an_epoch_that_was_told_is_not_forgotten_for_an_earlier_one(each: Database) -> None:
+    with each.begin() as session:
+        job = made(session).job.id
+        for epoch in (3, 7, 5):
+            jobs.came_to(session, job, epoch)
+        assert pipelines.of_job(session, job).status.epoch == 7

@@ -89,6 +89,7 @@ def test_a_kept_database_becomes_one_of_this_program(load: Callable[[str], Datab
         assert whole.pipeline.program["variables"] == {"CP_1_URI": "secret of a profile"}
         assert whole.status.settings["env_vars"] == whole.job.env_vars
         assert [row.epoch for row in history.checkpoints(session, whole.job.id)] == [7]
+        assert (whole.status.epoch, whole.status.history, whole.job.restore) == (7, 0, None)
         (numbers,) = history.numbers(session, whole.job.id)
         assert "nodes" in upgraded(numbers.numbers)
         assert [row.batch for row in history.output(session, whole.job.id)] == ['[{"x": 1}]']
@@ -218,7 +219,7 @@ def test_a_message_that_is_not_understood_is_refused(tmp_path: Path) -> None:
     scheduler._serve()
     try:
         secret = protocol.secret_of(protocol.key_of(tmp_path), "job_1", 1)
-        for wrong in ([{"job_id": "job_1", "generation": 1, "event": "melted"}], [{}], 5):
+        for wrong in ([{"job_id": "job_1", "generation": 1, "event": "melted"}], [{"event": 1}], 5):
             status, answer = protocol.ask(tmp_path, "/v1/job_1/1/reports", secret, wrong, 10)
             assert (status, answer["error"].partition(":")[0]) == (400, "this message is not understood")
     finally:

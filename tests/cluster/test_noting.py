@@ -29,8 +29,8 @@ def note(notes: Notes, database: Database, *reports: Report) -> None:
     notes.written()
 
 
-def told(job: str, epoch: int | None, generation: int = 0, event: Event | None = None, **more: Any) -> Report:
-    checkpoint = None if epoch is None else {"epoch": epoch, "seconds": 0.1, "at": 1.0}
+def told(job: str, taken: int | None, generation: int = 0, event: Event | None = None, **more: Any) -> Report:
+    checkpoint = None if taken is None else {"epoch": taken, "seconds": 0.1, "at": 1.0}
     return Report(job, generation, event, numbers={"rows_in": 0}, checkpoint=checkpoint, **more)
 
 
@@ -64,6 +64,26 @@ def test_a_new_history_begins_with_the_epoch_with_which_the_one_before_ended(dat
     set_generation(database, 1)
     note(notes, database, told(job, 1, generation=1))
     assert epochs(database, job) == [(1, 1, "scheduled")]
+
+
+def test_how_far_a_job_has_come_is_known_with_what_it_retains(database: Database, job: str) -> None:
+    def known() -> tuple[int, list[int]]:
+        with database.read() as session:
+            status = session.get(JobStatus, job)
+            assert status is not None
+            return status.epoch, [row.epoch for row in history.checkpoints(session, job) if row.retained]
+
+    notes = Notes()
+    note(notes, database, told(job, None, event=Event.STARTED, epoch=1))
+    assert known() == (1, [])
+    for epoch in (2, 3, 4):
+        note(notes, database, told(job, epoch, epoch=epoch, retained=[epoch - 1, epoch]))
+    assert known() == (4, [3, 4])
+    note(Notes(), database, told(job, None, event=Event.STARTED, epoch=3, retained=[3]))  # to another controller
+    assert known() == (4, [3])
+    set_generation(database, 1)
+    note(notes, database, told(job, None, epoch=9, retained=[9]))
+    assert known() == (4, [3])
 
 
 def test_a_late_report_of_an_old_generation_hides_nothing(database: Database, job: str) -> None:

@@ -41,13 +41,13 @@ def held(path: Path) -> Any:
         child.stdin.close()
 
 
-def test_of_jobs_that_count_no_more_the_last_numbers_stay(database: Database, tmp_path: Path) -> None:
+def test_of_jobs_that_count_no_more_the_last_numbers_stay(database: Database) -> None:
     with database.begin() as session:
         first, second = (made(session).job.id for _ in range(2))
         recent = now() - 1_000_000
         for job, times in ((first, (1, 2, 3)), (second, (4, recent))):
             session.add_all(JobNumbers(job_id=job, at=at, numbers={}) for at in times)
-    tidy_rows(database, database.begin, settings_in(tmp_path))
+    tidy_rows(database, database.begin)
     with database.read() as session:
         assert [row.at for row in history.numbers(session, first)] == [3]
         assert [row.at for row in history.numbers(session, second)] == [recent]

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from window_rows import add
 
 from arroyo_udf_plugin.operator import watermarks
 from arroyo_udf_plugin.operator.watermarks import Lowest
@@ -106,7 +107,7 @@ def test_a_join_equals_a_plain_one(kind: Kind, steps: list[Step]) -> None:
             own = joined(kind)
             own.restore(kept, watermark)
         else:
-            late += own.add(stream(*step))
+            late += add(own, stream(*step))
     batches += own.close(all_of_them=True)
     assert list(own.kept()) == []
     assert not own.size

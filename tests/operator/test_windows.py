@@ -6,9 +6,8 @@ import collections
 import dataclasses
 import itertools
 import math
-import statistics
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from window_rows import MANY, PARTS, ROWS, SCHEMA, WINDOWS_OF_MANY, Row, batch, grouping, many, shown
+from window_models import DAY, Bounds, Model, SessionModel, monthly, tumbling
+from window_rows import MANY, PARTS, ROWS, SCHEMA, WINDOWS_OF_MANY, add, batch, grouping, many, shown
 
 from arroyo_udf_plugin import InvalidArgument
 from arroyo_udf_plugin.connectors.cells import CellType
@@ -26,59 +26,8 @@ from arroyo_udf_plugin.windows import panes, sessions
 from arroyo_udf_plugin.windows.grouping import Grouping
 from arroyo_udf_plugin.windows.opened import opened
 from arroyo_udf_plugin.windows.panes import Windows
-from arroyo_udf_plugin.windows.spans import Hop, Session
+from arroyo_udf_plugin.windows.spans import Hop, Months, Session, Steps, bounded, unusable
 from arroyo_udf_plugin.windows.storage import Limits, Some, Storage
-
-
-@dataclasses.dataclass
-class Model:
-    """What windows are, row by row."""
-
-    window: Hop
-    aggregates: Any
-    rows: list[Row] = dataclasses.field(default_factory=list)
-    watermark: int | None = None
-    closed: int | None = None
-    late: int = 0
-
-    def add(self, rows: Sequence[Row]) -> None:
-        for row in rows:
-            last_end = row[2] - row[2] % self.window.slide + self.window.width
-            if self.watermark is not None and last_end <= self.watermark:
-                self.late += 1
-            else:
-                self.rows.append(row)
-
-    def close(self, all_of_them: bool = False) -> list[tuple[Any, ...]]:
-        slide, width = self.window.slide, self.window.width
-        ends = {
-            row[2] - row[2] % slide + slide * (step + 1)
-            for row in self.rows
-            for step in range(width // slide)
-            if all_of_them or (self.watermark is not None)
-        }
-        found = []
-        for end in sorted(ends):
-            is_new = self.closed is None or end > self.closed
-            if is_new and (all_of_them or (self.watermark is not None and end <= self.watermark)):
-                inside = [row for row in self.rows if end - width <= row[2] < end]
-                for key in {row[0] for row in inside}:
-                    values = [x for k, x, _ in inside if k == key]
-                    found.append((end - width, end, key, *answer(self.aggregates, values)))
-        if self.watermark is not None:
-            self.closed = max(self.closed or self.watermark, self.watermark)
-        return found
-
-
-def answer(aggregates: Any, given: Sequence[int | None]) -> tuple[Any, ...]:
-    """The aggregates of some values."""
-    values = [x for x in given if x is not None]
-    if aggregates is ROWS:
-        return len(given), statistics.median(values) if values else None
-    high = [x for x in values if x > 2]
-    sums = (sum(values), sum(values) / len(values)) if values else (None, None)
-    return (len(given), *sums, min(high, default=None))
-
 
 ROWS_OF = st.lists(
     st.tuples(st.sampled_from(["a", "b", None]), st.none() | st.integers(-5, 5), st.integers(-40, 60)), max_size=8
@@ -87,20 +36,29 @@ STEPS = st.lists(ROWS_OF | st.integers(-45, 65) | st.just("kept"), max_size=12)
 
 
 @pytest.mark.parametrize("aggregates", [PARTS, ROWS], ids=["parts", "rows"])
-@pytest.mark.parametrize("window", [Hop(10, 10), Hop(12, 4)], ids=["tumble", "hop"])
+@pytest.mark.parametrize(
+    ("window", "bounds", "unit"),
+    [
+        (Hop(10, 10), tumbling(10, 10), 1),
+        (Hop(12, 4), tumbling(12, 4), 1),
+        (Months(1, 1), monthly(1, 1), 7 * DAY),
+        (Months(6, 2), monthly(6, 2), 20 * DAY),
+    ],
+    ids=["tumble", "hop", "months", "hop of months"],
+)
 def test_windows_are_those_of_the_model(
-    window: Hop, aggregates: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    window: Steps, bounds: Bounds, unit: int, aggregates: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the batches, the watermarks and the restarts; and with merges after few rows."""
     monkeypatch.setattr(panes, "WAITING_ROWS", 5)
     monkeypatch.setattr(panes, "_FEW_ROWS", 2)
     against_the_model(
-        dataclasses.replace(grouping(aggregates=aggregates), window=window), lambda: Model(window, aggregates)
+        dataclasses.replace(grouping(aggregates=aggregates), window=window), lambda: Model(bounds, aggregates), unit
     )
 
 
-def against_the_model(asked: Grouping, new_model: Callable[[], Model | SessionModel]) -> None:
-    """Rows are kept in files, if there are more than a few."""
+def against_the_model(asked: Grouping, new_model: Callable[[], Model | SessionModel], unit: int = 1) -> None:
+    """Rows are kept in files, if there are more than a few. unit: of times."""
     limits = Limits(memory=100 if asked.aggregates is ROWS else 1 << 20)
 
     @settings(max_examples=40, deadline=None)
@@ -110,56 +68,22 @@ def against_the_model(asked: Grouping, new_model: Callable[[], Model | SessionMo
         for step in steps:
             if step == "kept":
                 kept = list(windows.kept())
-                late += windows.late
                 before, windows = windows, opened(asked, SCHEMA, limits)
                 windows.restore(kept, before.watermark)
             elif isinstance(step, int):
-                if model.watermark is None or step > model.watermark:
-                    model.watermark = windows.watermark = step
+                if model.watermark is None or step * unit > model.watermark:
+                    model.watermark = windows.watermark = step * unit
                     found = shown(windows.close())
                     assert [row[1] for row in found] == sorted(row[1] for row in found)
                     assert Counter(found) == Counter(model.close())
             elif step:
-                model.add(step)
-                windows.add(batch(step))
-                assert windows.late + late == model.late
+                rows = [(key, value, time * unit) for key, value, time in step]
+                model.add(rows)
+                late += add(windows, batch(rows))
+                assert late == len(model.late)
         assert Counter(shown(windows.close(all_of_them=True))) == Counter(model.close(all_of_them=True))
 
     check()
-
-
-@dataclasses.dataclass
-class SessionModel:
-    """What sessions are, row by row."""
-
-    gap: int
-    aggregates: Any
-    rows: list[Row] = dataclasses.field(default_factory=list)
-    watermark: int | None = None
-    late: int = 0
-
-    def add(self, rows: Sequence[Row]) -> None:
-        for row in rows:
-            is_late = self.watermark is not None and row[2] + self.gap <= self.watermark
-            self.late += is_late
-            self.rows += [] if is_late else [row]
-
-    def close(self, all_of_them: bool = False) -> list[tuple[Any, ...]]:
-        sessions: list[list[Row]] = []
-        for row in sorted(self.rows, key=lambda row: (str(row[0]), row[2])):
-            last = sessions[-1][-1] if sessions else None
-            if last is not None and last[0] == row[0] and row[2] - last[2] < self.gap:
-                sessions[-1].append(row)
-            else:
-                sessions.append([row])
-        ends = [session[-1][2] + self.gap for session in sessions]
-        over = [all_of_them or (self.watermark is not None and end <= self.watermark) for end in ends]
-        self.rows = [row for session, is_over in zip(sessions, over, strict=True) if not is_over for row in session]
-        return [
-            (session[0][2], end, session[0][0], *answer(self.aggregates, [x for _, x, _ in session]))
-            for session, end, is_over in zip(sessions, ends, over, strict=True)
-            if is_over
-        ]
 
 
 @pytest.mark.parametrize("aggregates", [PARTS, ROWS], ids=["parts", "rows"])
@@ -207,9 +131,8 @@ def test_a_row_is_late_when_its_last_window_is_closed() -> None:
     windows = Windows(grouping(12, 4), SCHEMA)
     windows.watermark = 12
     assert not list(windows.close())
-    assert windows.add(batch([("a", 1, 0)])) == 1
-    assert windows.add(batch([("a", 1, 4), ("a", 1, 3), ("a", 1, 30)])) == 1
-    assert windows.late == 2
+    assert add(windows, batch([("a", 1, 0)])) == 1
+    assert add(windows, batch([("a", 1, 4), ("a", 1, 3), ("a", 1, 30)])) == 1
     assert [row[:2] for row in shown(windows.close(all_of_them=True))] == [
         (4, 16),
         *[(n, n + 12) for n in (20, 24, 28)],
@@ -383,7 +306,27 @@ def test_times_with_centuries_between_them() -> None:
     ]
 
 
+@pytest.mark.parametrize("kind", [Hop, Months])
 @pytest.mark.parametrize("window", [(0, 0), (10, 3), (-5, -5)])
-def test_windows_that_cannot_be(window: tuple[int, int]) -> None:
+def test_windows_that_cannot_be(window: tuple[int, int], kind: type[Hop | Months]) -> None:
     with pytest.raises(InvalidArgument):
-        Hop(*window)
+        kind(*window)
+
+
+def test_months_of_all_times_that_are_usable() -> None:
+    """The first and the last month, and the watermarks around them."""
+    asked = dataclasses.replace(grouping(keys=(), aggregates={"n": "count(*)"}), window=Months(6, 3))
+    last = (1 << 63) - 1 - asked.window.length
+    times = pa.array([-last - 1, -last, last, last + 1], pa.timestamp("ns"))
+    assert unusable(times, asked.window).to_pylist() == [True, False, False, True]
+    windows = opened(asked, SCHEMA)
+    windows.watermark = bounded(-(1 << 63), asked.window)
+    windows.add(batch([("a", 1, last), ("a", 1, -last)]))
+    windows.watermark = bounded(1 << 63, asked.window)
+    found = [[str(pa.scalar(bound, pa.timestamp("ns")))[:10] for bound in row[:2]] for row in shown(windows.close())]
+    assert found == [
+        ["1677-10-01", "1678-04-01"],
+        ["1678-01-01", "1678-07-01"],
+        ["2261-07-01", "2262-01-01"],
+        ["2261-10-01", "2262-04-01"],
+    ]

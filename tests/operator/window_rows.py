@@ -30,6 +30,17 @@ def grouping(width: int = 10, slide: int | None = None, **others: Any) -> Groupi
     return Grouping("t", Hop(width, slide or width), **values)
 
 
+def add(windows: Any, rows: pa.RecordBatch) -> int:
+    """Those that are in time. Returns how many are late."""
+    late = windows.late(rows)
+    if late is None:
+        windows.add(rows)
+        return 0
+    if late.false_count:
+        windows.add(rows.filter(pc.invert(late)))
+    return int(late.true_count)
+
+
 def shown(found: Iterator[pa.RecordBatch] | Sequence[pa.RecordBatch]) -> list[tuple[Any, ...]]:
     """Each result: start and end of its window, and the values of the other columns but the time."""
     rows = []

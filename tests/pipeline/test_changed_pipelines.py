@@ -41,6 +41,8 @@ COUNTS: dict[str, Any] = {
     "checkpoints": {"place": "state", "every_rows": 1},
 }
 
+MONTHS = {name: value for name, value in COUNTS["operators"][1].items() if name != "width"} | {"months": 1}
+
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +70,9 @@ def changed(path: str, value: Any) -> Pipeline:
     at: Any = found
     for key in keys:
         at = at[int(key) if isinstance(at, list) else key]
-    if value is None:
+    if isinstance(at, list):
+        at[int(last)] = value
+    elif value is None:
         del at[last]
     else:
         at[last] = value
@@ -113,6 +117,7 @@ def test_what_may_say_something_else(path: str, value: Any, found: tuple[Any, ..
     [
         ("operators/1/aggregates/s", "max(x)", r"columns .*sum \( x \) int64.*, and now gets .*max \( x \) int64"),
         ("operators/1/width", "20m", r"operators\[1\]\.width was 600.*, and is 1200"),
+        ("operators/1", MONTHS, r"operators\[1\]\.months was null, and is 1"),
         ("operators/1/keys", ["k", "x"], r"operators\[1\]\.keys\[1\] is new"),
         ("operators/0/select/x", "x * 10", r"operators\[0\]\.select\.x was .x., and is .x \* 10"),
         ("operators/0/select/k", "upper(k)", r"operators\[0\]\.select\.k was .k., and is .upper"),

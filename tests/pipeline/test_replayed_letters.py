@@ -339,6 +339,22 @@ def test_windows_stay_as_they_are(folder: Path, parallelism: int) -> None:
     assert counts_of_windows() == [1, 2, 1]  # 5 has joined 4, and 3 was late
 
 
+def test_late_rows_are_not_replayed(folder: Path) -> None:
+    """Their windows are over, and stay so."""
+    text = described(source='types = { x = "int64", t = "datetime" }')
+    windows = 'type = "windows"\ntime = "t"\nwidth = "1h"\naggregates = { n = "count(*)" }\non_late = "dead_letter"\n'
+    begin, end = text.index("plugin"), text.index("[[sinks]]")
+    (folder / "p.toml").write_text(f'{text[:begin]}{windows}\n{text[end:]}\n[event_time]\ncolumn = "t"\n')
+    (folder / "in" / "a.csv").write_text("x,t\n2,2020-01-01 00:10:00\n3,2020-01-01 01:10:00\n")
+    (folder / "in" / "b.csv").write_text("x,t\n4,2020-01-01 00:20:00\n")
+    run()
+    assert counts_of_windows() == [1, 1]
+    assert ds.dataset("dead").to_table().column("x").to_pylist() == [4]
+    told = cli("replay", "p.toml", "--checkpoints", "state").stdout.splitlines()
+    assert told[0].startswith("halves: 0 rows read, 0 written")
+    assert told[1] == "1 dead letter of late rows: their windows are over"
+
+
 def counts_of_windows() -> list[int]:
     rows = ds.dataset("out").to_table().sort_by("window").to_pylist() if list(Path("out").glob("part-*")) else []
     return [row["n"] for row in rows]

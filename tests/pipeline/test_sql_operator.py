@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,11 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 
+from arroyo_udf_plugin.cluster.functions.graph import graph_of
 from arroyo_udf_plugin.engine.embedded import run_pipeline
 from arroyo_udf_plugin.errors import InvalidArgument, RowError
 from arroyo_udf_plugin.pipeline.document import pipeline_of
+from arroyo_udf_plugin.pipeline.explain import explained
 from arroyo_udf_plugin.pipeline.plan import plan
 from arroyo_udf_plugin.pipeline.problems import InvalidPipeline
 
@@ -173,8 +176,15 @@ def look_back(**keys: Any) -> dict[str, Any]:
         (
             windows(),
             {"column": "day"},
-            "operators[0].width: write width, or width and slide, or for sessions gap alone",
+            "operators[0].width: write width, or width and slide, or months, or months and slide_months, or for",
         ),
+        (
+            windows(width="1h", on_late="dead_letter"),
+            {"column": "day"},
+            "operators[0].on_late: the policy dead_letter needs a place",
+        ),
+        (windows(width="1h", months=1), {"column": "day"}, "operators[0].months: write width, or width and slide, or"),
+        (windows(months=3, slide_months=2), {"column": "day"}, "operators[0].months: the width of a window must be a"),
         (
             windows(width="1h", slide="7m"),
             {"column": "day"},
@@ -194,3 +204,22 @@ def test_windows_that_are_wrong(operator: dict[str, Any], event_time: dict[str, 
     with pytest.raises(InvalidPipeline) as error:
         plan(described(query, operator, event_time=event_time))
     assert text.replace("operators[0]", "operators[1]") in str(error.value)
+
+
+def test_windows_of_months() -> None:
+    """In a description, its chain and the graph of a job."""
+    day = "arrow_cast(CAST(miles AS BIGINT) * 86400, 'Timestamp(Second, None)')"
+    query = {"type": "sql", "name": "days", "select": {"tail": "tail", "day": day}}
+    both = [windows(months=1), windows(months=12, slide_months=6, keys=[], name="years", after="days")]
+    sinks = [{"type": "parts", "path": path, "after": path} for path in ("windows", "years")]
+    pipeline = described(query, *both, event_time={"column": "day", "computed": {"day": day}}, sinks=sinks)
+    with contextlib.closing(plan(pipeline)) as planned:
+        kinds = [node["operator"] for node in graph_of(planned)["nodes"]]
+        assert kinds[2:4] == ["TumblingWindowAggregate", "SlidingWindowAggregate"]
+        assert "months = 12, slide_months = 6" in explained(planned)
+    run_pipeline(pipeline)
+    found = {
+        path: [(str(row["window"]["start"])[:10], row["n"]) for row in rows(path)] for path in ("windows", "years")
+    }
+    assert found["windows"] == [("1970-04-01", 1), ("1970-07-01", 1), ("1970-10-01", 1)]
+    assert found["years"] == [("1969-07-01", 1), ("1970-01-01", 3), ("1970-07-01", 2)]

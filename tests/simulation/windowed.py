@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from copies import Files, bring, of_table
 
+from arroyo_udf_plugin.connectors.table import Table
 from arroyo_udf_plugin.pipeline.description import Checkpoints, Pipeline
 from arroyo_udf_plugin.planner.script import Script
 from arroyo_udf_plugin.testing import Phase, Scenario, described
@@ -103,13 +104,13 @@ OTHERS: Sequence[Files] = (([3], [6]), ([14, 21], [21]), ([8, 17], [21]), ([33],
 
 
 def late(folder: Path, *names: str) -> Scenario:
-    """Windows over watched folders, or their join, with late rows after each stop of the engine.
+    """Windows over watched folders, or their join. After each stop of the engine, late rows come, and are dead letters.
 
     All rows are copied, too, so that one can see when an engine has read them.
     """
     watched = ", 'source.watch' = '1ms'"
     files = dict(zip(names, (PHASES, OTHERS), strict=False))
-    text = OUT.format(folder=folder, table="rows")
+    text = "SET on_late = 'dead_letter'; SET dead_letters = 'dead';" + OUT.format(folder=folder, table="rows")
     for name in names:
         text += _table(folder, name, watched) + OUT.format(folder=folder, table=f"all_{name}")
         text += f"CREATE VIEW counts_{name} AS {COUNTS.format(name=name)};"
@@ -130,17 +131,32 @@ def late(folder: Path, *names: str) -> Scenario:
         counts = [counted(read[name]) for name in names]
         starts = sorted(set.intersection(*map(set, counts)))
         closed = [start for start in starts if start + WIDTH <= watermark]
-        every = [(name, m) for name in names for of in read[name] for m in of]
+        every: list[Any] = [(name, m) for name in names for of in read[name] for m in of]
+        every += [letter for name in names for letter in _late(folder / name, files[name][: number + 1])]
         return Phase(prepare, every + [("window", start, *(one[start] for one in counts)) for start in closed])
 
     def shown() -> list[Any]:
         database, columns = folder / "rows.db", ("start", "n", "m")[: 1 + len(names)]
-        every = [(name, m) for name in names for m in of_table(database, table=f"all_{name}")]
+        every: list[Any] = [(name, m) for name in names for m in of_table(database, table=f"all_{name}")]
+        every += of_table(database, "failed_outcome, failed_file, failed_row", "dead")
         return every + [("window", *row) for row in of_table(database, ", ".join(columns))]
 
     phases = [phase(number) for number in range(len(PHASES))]
-    found = _query(folder, f"late rows in {' and '.join(names)}", text, phases)
+    letters = Table(uri=f"sqlite:{folder}/rows.db", table="dead")
+    found = _query(folder, f"late rows in {' and '.join(names)}", text, phases, dead_letters=letters)
     return dataclasses.replace(found, shown=shown, until=lambda: len(shown()) >= len(phases[at].expected))
+
+
+def _late(place: Path, phases: Sequence[Files]) -> Iterator[tuple[str, str, int]]:
+    """The dead letters of rows whose window a phase before has closed. place: of the files."""
+    watermark, number = -1, 0
+    for files in phases:
+        for minutes in files:
+            for row, minute in enumerate(minutes, 1):
+                if minute // WIDTH * WIDTH + WIDTH <= watermark:
+                    yield "late", str(place / f"{number:03}.csv"), row
+            number += 1
+        watermark = max(watermark, *(minute - LATENESS for minutes in files for minute in minutes))
 
 
 _INSERTS = {
@@ -151,13 +167,15 @@ _INSERTS = {
 }
 
 
-def _query(folder: Path, name: str, text: str, phases: Sequence[Phase], columns: str = "start, n") -> Scenario:
-    """A query, whose rows go to the table `rows`."""
+def _query(
+    folder: Path, name: str, text: str, phases: Sequence[Phase], columns: str = "start, n", **others: Any
+) -> Scenario:
+    """A query, whose rows go to the table `rows`. others: of its pipeline."""
     place = str(folder / "state")
 
     def pipeline(width: int) -> Pipeline:
         found = Script("query.sql", text, []).pipeline
-        return found.model_copy(update={"checkpoints": Checkpoints(place=place), "parallelism": width})
+        return found.model_copy(update={"checkpoints": Checkpoints(place=place), "parallelism": width, **others})
 
     return Scenario(
         name=name,

@@ -1,6 +1,6 @@
 """The command line.
 
-    arroyo-udf new | build | inspect | run | sql | replay | check | schema | checkpoints | cache.
+    arroyo-udf new | build | inspect | run | sql | replay | check | schema | checkpoints | savepoint | cache.
 
     arroyo-udf cluster | api | controller | migrate | config | states
 
@@ -10,6 +10,7 @@ inspect.py   describe a plugin
 run.py       run functions over files
 sql.py       a query over files
 pipelines.py run, check and describe pipelines
+savepoints.py checkpoints with a name
 preview.py   the first rows of a run, as a table
 view.py      shows a running pipeline
 telling.py   numbers and failures for people
@@ -32,7 +33,7 @@ from typing import Any
 import click
 
 from ..errors import ArroyoUdfError
-from . import build, cache, cluster, inspect, new, pipelines, replay, run, sql, states
+from . import build, cache, cluster, inspect, new, pipelines, replay, run, savepoints, sql, states
 from .stopping import stoppable
 
 
@@ -70,3 +71,4 @@ for _command in cluster.commands:
 main.add_command(pipelines.check)
 main.add_command(pipelines.schema)
 main.add_command(pipelines.checkpoints)
+main.add_command(savepoints.command)

@@ -58,16 +58,17 @@ def _configurable(command: Callable[..., None]) -> Callable[..., None]:
 @click.command(short_help="Run pipelines as jobs, with a REST API.")
 @_configurable
 def cluster(configured: Configured) -> None:
-    """Run API and controller in one program, with pipelines in its process."""
+    """Run API and controller in one program, and each pipeline in a process of its own."""
     from ..cluster.program import controlling, opened, serving
 
     settings = _ready(configured.settings)
     with (
         _until_stopped() as stopped,
         opened(settings) as database,
-        controlling(database, settings, "embedded") as controller,
+        controlling(database, settings) as controller,
     ):
-        with serving(database, settings, controller.wake, [controller.tell]) as address:
+        own = (controller.wake, [controller.tell], lambda: controller.is_alive)
+        with serving(database, settings, *own) as address:
             click.echo(f"arroyo-udf cluster: {address}", err=True)
             stopped.get()
         click.echo("arroyo-udf cluster: jobs end with a checkpoint; a second signal ends them at once", err=True)
@@ -96,7 +97,7 @@ def controller(configured: Configured) -> None:
     from ..cluster.program import controlling, opened
 
     settings = _ready(configured.settings)
-    with _until_stopped() as stopped, opened(settings) as database, controlling(database, settings, "process"):
+    with _until_stopped() as stopped, opened(settings) as database, controlling(database, settings):
         click.echo("arroyo-udf controller: ready", err=True)
         stopped.get()
 

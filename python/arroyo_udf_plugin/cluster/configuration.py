@@ -21,6 +21,7 @@ import pydantic
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from ..connectors.described import Bytes, Seconds
+from ..connectors.location import location_of
 from ..errors import InvalidArgument
 
 PREFIX = "ARROYO_UDF__"
@@ -60,8 +61,9 @@ class ApiSettings(Section):
 
 
 class ControllerSettings(Section):
-    scheduler: Literal["embedded", "process"] | None = None
-    """Where pipelines run; default: embedded under `cluster`, process under `controller`."""
+    scheduler: Literal["embedded", "process"] = "process"
+    """Where pipelines run: each in a process of its own, or all in threads of the controller's, which needs less memory
+    and starts faster, but a function that crashes ends all of them for a moment."""
     metrics_port: Annotated[int, pydantic.Field(ge=0, le=65535)] | None = None
     """The port of the controller's /metrics, /targets and /health, at `api.bind_address` and by the API's rules; 0: a
     free one; default: none."""
@@ -77,6 +79,10 @@ class WorkerSettings(Section):
 class PipelineSettings(Section):
     checkpoint_interval: Annotated[Seconds, pydantic.Field(ge=1, le=86_400)] = 10.0
     """Seconds between two checkpoints, if the pipeline does not say otherwise: from one to a day."""
+    retained_checkpoints: Annotated[int, pydantic.Field(ge=1)] = 3
+    """How many checkpoints of a job are kept, to go back to one of them, if the query does not SET it."""
+    retained_time: Seconds = 0.0
+    """Checkpoints that are not older than so many seconds are kept, too. Each start reads what all of them say."""
     allowed_restarts: Annotated[int, pydantic.Field(ge=-1)] = 20
     """How often in a row a job is started again after it was lost; -1: without a limit."""
     healthy_duration: Seconds = 120.0
@@ -121,6 +127,16 @@ class LoggingSettings(Section):
     """The lowest level that is logged."""
 
 
+def _place(text: str) -> str:
+    try:
+        return str(location_of(text))
+    except InvalidArgument as error:
+        raise ValueError(str(error)) from None
+
+
+PlaceUrl = Annotated[str, pydantic.AfterValidator(_place)]
+
+
 def _data() -> Path:
     base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     return Path(base) / "arroyo-udf"
@@ -133,9 +149,10 @@ class Settings(BaseSettings):
 
     data: Path = pydantic.Field(default_factory=_data)
     """The folder of everything that the cluster keeps. A new one can be read by its user only."""
-    checkpoint_url: str | None = None
-    """Where state is kept: a folder or an object store's URL; default: `checkpoints` in the data folder."""
-    artifact_url: str | None = None
+    checkpoint_url: PlaceUrl | None = None
+    """Where the state of new jobs is kept: a folder or an object store's URL; default: `checkpoints` in the data
+    folder."""
+    artifact_url: PlaceUrl | None = None
     """Where built functions are kept: a folder or an object store's URL; default: `artifacts` in the data folder."""
     database: DatabaseSettings = DatabaseSettings()
     api: ApiSettings = ApiSettings()

@@ -24,19 +24,25 @@ from .states import Event
 from .taken import Taken
 from .task import Report
 
+Kept = tuple[int, tuple[int, ...]]
+"""The newest epoch, and those that one can go back to."""
+
 _KEPT_CHECKPOINTS = 100  # of each job
 _KEPT_OUTPUTS = 100  # of the workers of each job, and batches of rows that wait
 
 
 @dataclass
 class _Generation:
-    """The latest of a job. noted, epoch, is_last: the numbers and the checkpoint that are in the database. The others
-    wait to be written; output: also of generations before."""
+    """The latest of a job. noted, epoch, is_last, came_to: the numbers, the checkpoint and the newest epoch that are in
+    the database. The others wait to be written; comes_to: that epoch, with those that are retained; output: also of
+    generations before."""
 
     number: int
     noted: Mapping[str, Any] | None = None
     epoch: int | None = None
     is_last: bool = False
+    came_to: Kept = (0, ())
+    comes_to: Kept | None = None
     numbers: Mapping[str, Any] | None = None
     checkpoints: dict[int, Report] = field(default_factory=dict)
     shown: deque[Shown] = field(default_factory=lambda: deque(maxlen=_KEPT_OUTPUTS))
@@ -44,7 +50,8 @@ class _Generation:
 
     @property
     def waits(self) -> bool:
-        return bool(self.numbers is not None or self.checkpoints or self.shown or self.output)
+        known = self.numbers is not None or self.comes_to is not None
+        return bool(known or self.checkpoints or self.shown or self.output)
 
     def add(self, report: Report) -> None:
         if report.numbers is not None and report.numbers != self.noted:
@@ -54,18 +61,23 @@ class _Generation:
             self.checkpoints[taken["epoch"]] = report
             if len(self.checkpoints) > _KEPT_CHECKPOINTS:
                 del self.checkpoints[min(self.checkpoints)]
+        kept = report.epoch, tuple(report.retained)
+        if report.epoch and kept != self.came_to:
+            self.comes_to = kept
         self.shown.extend(report.shown)
 
     def written(self) -> None:
         if self.numbers is not None:
             self.noted = self.numbers
+        if self.comes_to is not None:
+            self.came_to = self.comes_to
         if self.checkpoints:
             self.epoch = max(self.checkpoints)
             self.is_last = self.checkpoints[self.epoch].event is Event.SAVED
         self.drop()
 
     def drop(self) -> None:
-        self.numbers = None
+        self.numbers = self.comes_to = None
         for waiting in (self.checkpoints, self.shown, self.output):
             waiting.clear()
 
@@ -100,12 +112,17 @@ class Notes:
         there = {job_id: one for job_id, one in self._waiting.items() if job_id in generations}
         current = {job_id: one for job_id, one in there.items() if one.number == generations[job_id]}
         history.count(session, {job_id: one.numbers for job_id, one in current.items() if one.numbers is not None})
+        histories = jobs.histories(session, sorted(current))
         for job_id, one in current.items():
             for batch in one.shown:
                 history.put_output(session, job_id, **batch)
             for _, report in sorted(one.checkpoints.items()):
                 assert report.checkpoint is not None
-                _write_checkpoint(session, report, report.checkpoint)
+                _write_checkpoint(session, report, report.checkpoint, histories[job_id])
+            if one.comes_to is not None:
+                epoch, retained = one.comes_to
+                jobs.came_to(session, job_id, epoch)
+                history.retain(session, job_id, histories[job_id], retained)
         for job_id, one in there.items():
             for report in one.output:
                 history.log(session, job_id, report.generation, "info", report.message, report.details)
@@ -132,7 +149,7 @@ class Notes:
         self._waiting.clear()
 
 
-def _write_checkpoint(session: Session, report: Report, taken: Taken) -> None:
+def _write_checkpoint(session: Session, report: Report, taken: Taken, history_: int) -> None:
     finish = int(taken["at"] * 1e6)
     start = finish - int(taken["seconds"] * 1e6)
     history.checkpoint(
@@ -140,6 +157,7 @@ def _write_checkpoint(session: Session, report: Report, taken: Taken) -> None:
         report.job_id,
         taken["epoch"],
         generation=report.generation,
+        history=history_,
         state="ready",
         start_time=start,
         finish_time=finish,

@@ -28,13 +28,13 @@ _PREVIEWS_KEPT = 3_600_000_000  # microseconds
 _UNUSED_KEPT = 3_600_000_000  # microseconds; of functions that were stored for pipelines which were never created
 
 
-def tidy_rows(database: Database, writing: Callable[[], AbstractContextManager[Session]], settings: Settings) -> None:
+def tidy_rows(database: Database, writing: Callable[[], AbstractContextManager[Session]]) -> None:
     """writing: a transaction of the leader."""
     with database.read() as session:
         found = jobs.old_previews(session, now() - _PREVIEWS_KEPT)
     for pipeline_id in found[:_AT_ONCE]:
         with contextlib.suppress(NotFound, InUse), writing() as session:  # somebody else was faster
-            pipelines.delete(session, pipeline_id, settings.checkpoints)
+            pipelines.delete(session, pipeline_id)
     with writing() as session:
         artifacts.release(session, artifacts.unused(session, now() - _UNUSED_KEPT)[:_AT_ONCE])
         history.drop_numbers(session, _AT_ONCE)

@@ -25,12 +25,22 @@ def settings(job: Job) -> dict[str, Any]:
     }
 
 
+def to_restore(job: Job, status: JobStatus) -> dict[str, Any] | None:
+    """What its next generation goes back to first: see `Job.restore`. None: nothing, or a generation has done it."""
+    return job.restore if job.restore is not None and job.restore["nonce"] > status.restored else None
+
+
+def is_forced(job: Job, status: JobStatus) -> bool:
+    """Whether a restart is asked for that takes no checkpoint."""
+    return job.restart_nonce != status.restart_nonce and job.restart_mode == "force"
+
+
 def wanted(job: Job, status: JobStatus) -> Event | None:
     """None: it is as it should be."""
     if job.stop != "none":
         return _STOPS[job.stop]
     if job.restart_nonce != status.restart_nonce:
-        return Event.RESTART_FORCE if job.restart_mode == "force" else Event.RESTART
+        return Event.RESTART_FORCE if is_forced(job, status) else Event.RESTART
     if status.state == State.RUNNING:
         wish = settings(job)
         changed = {name for name, value in wish.items() if status.settings.get(name) != value}

@@ -22,7 +22,7 @@ from ..abi import ERROR, VALUE
 from ..connectors.unnamed import Data
 from ..errors import ArroyoUdfError, InvalidArgument
 from ..host.answers import STEP_ROWS, count
-from ..host.policy import Policy
+from ..host.policy import Action, Policy
 from ..sql.query import told
 from ..windows.collecting import Collecting
 from ..windows.first_rows import FirstRows
@@ -43,6 +43,8 @@ from .state import Identity, Kept, hash_of, plain
 from .watermarks import Lowest, Watermark
 
 Asked = Grouping | Joining | Collecting | FirstRows | LookBack
+LATE = "late"
+"""The outcome of late rows as dead letters."""
 WINDOW_OF = "window of "
 """Begins the names of the origins of windows' results."""
 
@@ -50,7 +52,8 @@ WINDOW_OF = "window of "
 @dataclass(frozen=True)
 class GroupPlan:
     """A grouping in its place. name: for people. given: the rows that it is given. policy: for rows without windows.
-    key: of the operator, if its results need idempotency keys."""
+    key: of the operator, if its results need idempotency keys. lateness: for how many nanoseconds windows stay open
+    behind the watermark. on_late: what happens to late rows."""
 
     name: str
     grouping: Asked
@@ -58,6 +61,8 @@ class GroupPlan:
     policy: Policy = Policy()  # noqa: RUF009 (frozen)
     limits: Limits = Limits()  # noqa: RUF009 (frozen)
     key: bytes | None = None
+    lateness: int = 0
+    on_late: Action = "drop"
 
     @property
     def where(self) -> str:
@@ -121,14 +126,13 @@ class GatherStage(QueuedStage):
 class ResultKeys:
     """The idempotency keys of results that leave together. schema: of them, without their sides' keys."""
 
-    def __init__(self, operator: bytes, grouping: Grouping | Joining, schema: pa.Schema) -> None:
+    def __init__(self, operator: bytes, grouping: Grouping | Joining | Collecting, schema: pa.Schema) -> None:
         self._operator, self._width = operator, len(schema)
         self._sides = isinstance(grouping, Joining)
-        self._columns: Sequence[str] = ()
-        are_rows = False
-        if isinstance(grouping, Grouping):
-            are_rows = grouping.by_row
-            self._columns = schema.names if are_rows else [grouping.column, *grouping.keys]
+        are_rows = not isinstance(grouping, Grouping) or grouping.by_row
+        self._columns: Sequence[str] = schema.names
+        if isinstance(grouping, Grouping) and not grouping.by_row:
+            self._columns = [grouping.column, *grouping.keys]
         self._results = OfResults(operator, are_rows)
 
     def of(self, rows: pa.RecordBatch) -> pa.Array:
@@ -147,7 +151,7 @@ class GroupStage(RunningStage):
         self._given = _with_origin(plan.given) if self._passes else plan.given.schema
         self._windows = opened(plan.grouping, self._given, plan.limits)
         self._origin, self._key = plan.given.origin, plan.key
-        self._grouping = plan.grouping
+        self._plan, self._grouping = plan, plan.grouping
         self._delay = plan.grouping.delay if isinstance(plan.grouping, Joining) else 0
         self._out: list[Item] = []
         self._is_at_end = self._is_over = False
@@ -172,18 +176,45 @@ class GroupStage(RunningStage):
 
     def push(self, item: Block | Watermark) -> None:
         if isinstance(item, Watermark):
-            if item.time is not None and (self._latest is None or item.time > self._latest):
-                self._latest = item.time
+            time = None if item.time is None else item.time - self._plan.lateness
+            if time is not None and (self._latest is None or time > self._latest):
+                self._latest = time
                 if self._window is not None:
-                    self._windows.watermark = bounded(item.time, self._window)
+                    self._windows.watermark = bounded(time, self._window)
                     self._close()
-            self._out.append(item if item.time is None else Watermark(item.time - self._delay))
+            self._out.append(Watermark(None if time is None else time - self._delay))
             return
-        with self._told():
-            late = self._windows.add(_with_origins(item, self._given) if self._passes else item.rows)
         self.counts.rows += len(item)
-        self.counts.values += len(item) - late
-        self.counts.late += late
+        with self._told():
+            late = self._windows.late(item.rows)
+        if late is not None:
+            self._leave_out(item.filter(late))
+            item = item.filter(pc.invert(late))
+        self.counts.values += len(item)
+        if len(item):
+            with self._told():
+                self._windows.add(_with_origins(item, self._given) if self._passes else item.rows)
+
+    def _leave_out(self, late: Block) -> None:
+        """Late rows, after the policy."""
+        self.counts.late += len(late)
+        if self._plan.on_late != "dead_letter":
+            return
+        times = late.rows.column(self._plan.grouping.time)
+        outcomes = pa.repeat(pa.scalar(ERROR, pa.uint8()), len(late))
+        results = pa.RecordBatch.from_arrays([outcomes, self._why(times)], names=["outcome", "error"])
+        letters = Policy("dead_letter").apply(results, self._plan, origin=late.origin).dead
+        place = letters.schema.get_field_index("failed_outcome")
+        letters = letters.set_column(place, letters.schema.field(place), pa.repeat(LATE, len(late)))
+        self.counts.dead_letters += len(late)
+        self._out.append(Dead(late, letters))
+
+    def _why(self, times: pa.Array) -> pa.StringArray:
+        watermark = pa.array([self._windows.watermark], pa.timestamp("ns"))
+        told, upto = (pc.replace_substring_regex(one.cast(pa.string()), r"\.0+$", "") for one in (times, watermark))
+        return pc.binary_join_element_wise(
+            "late: its event time is ", told, ", and windows were over up to ", upto[0], ""
+        )
 
     def finish(self) -> None:
         """Nothing more comes: all windows are over."""
@@ -199,7 +230,7 @@ class GroupStage(RunningStage):
 
     def _close(self, all_of_them: bool = False) -> None:
         keys = None
-        if self._key is not None and isinstance(self._grouping, Grouping | Joining):
+        if self._key is not None and isinstance(self._grouping, Grouping | Joining | Collecting):
             keys = ResultKeys(self._key, self._grouping, self._windows.schema)
         with self._told():
             for rows in self._windows.close(all_of_them):

@@ -19,7 +19,7 @@ from ..host.policy import Policy
 from ..operator.blocks import ORIGIN, Block, Columns, Given
 from ..operator.calls import Call, Plan, Stage
 from ..operator.grouped import Asked, GroupPlan
-from ..operator.keys import array, hashed, masked
+from ..operator.keys import array, hashed, masked, of_calls
 from ..operator.lookup import LookupPlan
 from ..operator.queued import QueryPlan
 from ..operator.routes import Place, Routes, is_source, place_of_source
@@ -32,7 +32,7 @@ from ..windows.join_query import Joining, Within
 from ..windows.joining import Sides
 from ..windows.look_back import LookBack as Looking
 from ..windows.opened import opened
-from ..windows.spans import Hop, Session
+from ..windows.spans import Hop, Months, Session, Window
 from ..windows.storage import Limits
 from .checks import Judge, Plugins, Problems, check_options
 from .description import (
@@ -206,7 +206,7 @@ class _Building:
             self._problems.add((*key, *map(str, at)), in_words(error, columns.schema))
             return
         except InvalidArgument as error:
-            self._problems.add((*key, "width"), str(error))
+            self._problems.add((*key, "width" if operator.months is None else "months"), str(error))
             return
         self._waiting(place, operator, grouping, Given(columns.schema, columns.origin))
         self._ends(place, schema)
@@ -315,7 +315,8 @@ class _Building:
             return
         inputs = Inputs(dict(zip(operator.tables, schemas, strict=True)))
         plugins = {name: function.plugin_hash for name, function in functions.items()}
-        collecting = Collecting(operator.sql, tuple(operator.tables), plugins, functions)
+        keys = partial(of_calls, operator_key(self._pipeline, place))
+        collecting = Collecting(operator.sql, tuple(operator.tables), plugins, functions, keys)
         try:
             schema = opened(collecting, inputs.schema).schema
         except WrongQuery as error:
@@ -324,13 +325,21 @@ class _Building:
         self._merged[place] = inputs.together
         limits = Limits(operator.memory_limit, operator.disk_limit)
         self._stages[place] = GroupPlan(
-            self._names[place], collecting, Given(inputs.schema, self._origin), Policy(), limits
+            self._names[place], collecting, Given(inputs.schema, self._origin), Policy(), limits, self._keys.get(place)
         )
         self._ends(place, schema)
 
     def _waiting(self, place: int, operator: Waiting, grouping: Asked, given: Given) -> None:
-        limits, policy = Limits(operator.memory_limit, operator.disk_limit), Policy(operator.on_error)
-        self._stages[place] = GroupPlan(self._names[place], grouping, given, policy, limits, self._keys.get(place))
+        self._stages[place] = GroupPlan(
+            self._names[place],
+            grouping,
+            given,
+            Policy(operator.on_error),
+            Limits(operator.memory_limit, operator.disk_limit),
+            self._keys.get(place),
+            round(operator.allowed_lateness * 1e9),
+            operator.on_late,
+        )
 
     def functions(self, place: int, operator: Functions) -> None:
         before = self._routes.before[place]
@@ -462,14 +471,7 @@ def looking_of(operator: LookBack) -> Looking:
 
 def grouping_of(operator: Windows) -> Grouping:
     """Raises InvalidArgument for windows that cannot be."""
-    if (operator.width is None) == (operator.gap is None) or (operator.gap is not None and operator.slide is not None):
-        raise InvalidArgument("write width, or width and slide, or for sessions gap alone")
-    window: Hop | Session
-    if operator.width is None:
-        window = Session(round((operator.gap or 0) * 1e9))
-    else:
-        slide = operator.width if operator.slide is None else operator.slide
-        window = Hop(round(operator.width * 1e9), round(slide * 1e9))
+    window = _window_of(operator)
     if operator.by_row and isinstance(window, Session):
         raise InvalidArgument("sessions have no window functions: leave out by_row")
     return Grouping(
@@ -480,6 +482,22 @@ def grouping_of(operator: Windows) -> Grouping:
         aggregates=dict(operator.aggregates),
         by_row=operator.by_row,
         table=operator.table,
+    )
+
+
+def _window_of(operator: Windows) -> Window:
+    """Raises InvalidArgument."""
+    keys = ("width", "slide", "months", "slide_months", "gap")
+    given = {key for key in keys if getattr(operator, key) is not None}
+    if operator.width is not None and given <= {"width", "slide"}:
+        slide = operator.width if operator.slide is None else operator.slide
+        return Hop(round(operator.width * 1e9), round(slide * 1e9))
+    if operator.months is not None and given <= {"months", "slide_months"}:
+        return Months(operator.months, operator.slide_months or operator.months)
+    if operator.gap is not None and given == {"gap"}:
+        return Session(round(operator.gap * 1e9))
+    raise InvalidArgument(
+        "write width, or width and slide, or months, or months and slide_months, or for sessions gap alone"
     )
 
 

@@ -24,7 +24,7 @@ from ..connectors.options import Writing
 from ..connectors.parts import Parts
 from ..connectors.single import File, can_share
 from ..connectors.standard_output import StandardOutput
-from ..errors import ArroyoUdfError, InvalidArgument
+from ..errors import ArroyoUdfError, InvalidArgument, service_of
 from ..host.function import Function
 from ..host.isolation import Where, cores
 from ..host.library import Plugin, load
@@ -46,8 +46,9 @@ class Problems:
         self.found: list[Problem] = []
         self._secrets = secrets
 
-    def add(self, key: Key, text: str) -> None:
-        self.found.append(Problem(key, self.hidden(in_keys(text))))
+    def add(self, key: Key, text: str, cause: Exception | None = None) -> None:
+        error, service = (None, "") if cause is None else (type(cause), service_of(cause))
+        self.found.append(Problem(key, self.hidden(in_keys(text)), error, service))
 
     def hidden(self, text: str) -> str:
         """A text without the values of variables."""
@@ -59,7 +60,7 @@ class Problems:
         try:
             yield
         except (ArroyoUdfError, OSError) as error:
-            self.add(key, str(error))
+            self.add(key, str(error), error)
 
 
 class Plugins:
@@ -124,7 +125,7 @@ def check_dead_letters(pipeline: Pipeline, problems: Problems) -> None:
     policies = {
         ("operators", place, name): getattr(operator, name, "fail")
         for place, operator in enumerate(pipeline.operators)
-        for name in (("on_error", "on_timeout") if isinstance(operator, Functions) else ("on_error",))
+        for name in ("on_error", "on_timeout", "on_late")
     } | {(*told.key, "bad_records"): getattr(told.model, "bad_records", "fail") for told in sources_of(pipeline)}
     wanting = [key for key, policy in policies.items() if policy == "dead_letter"]
     if pipeline.dead_letters is None:

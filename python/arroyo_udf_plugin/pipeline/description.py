@@ -33,6 +33,8 @@ from ..windows.storage import Limits
 
 SourceModel = Annotated[Impulse | Files | StandardInput, pydantic.Field(discriminator="type")]
 SinkModel = Annotated[Parts | File | StandardOutput | Blackhole | Table | Preview, pydantic.Field(discriminator="type")]
+MOST_MONTHS = 372
+"""Of a window: as long as others may be, in whole years."""
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
 Name = Annotated[str, pydantic.Field(pattern=_NAME, max_length=100)]
 
@@ -158,8 +160,14 @@ class Lookup(Operator):
 class Waiting(Operator):
     """An operator whose rows wait until the watermark has passed their window."""
 
+    later: ClassVar[frozenset[str]] = frozenset({"allowed_lateness"})
+
     on_error: Literal["fail", "drop", "dead_letter"] = "fail"
     """What happens to a row whose event time is null, or before 1678 or after 2261."""
+    on_late: Literal["drop", "dead_letter"] = "drop"
+    """What happens to a late row: the watermark has passed all its windows. Late rows are counted, too."""
+    allowed_lateness: Seconds = 0.0
+    """For how long a window stays open after the watermark has passed its end. Its results leave after that time."""
     memory_limit: Bytes = Limits.memory
     """How much memory open windows may use, such as "1GiB"; the rest is in files without a name, in TMPDIR."""
     disk_limit: Bytes = Limits.disk
@@ -173,6 +181,8 @@ class Windows(Waiting):
     event time.
     """
 
+    later: ClassVar[frozenset[str]] = frozenset({"allowed_lateness", "months", "slide_months"})
+
     type: Literal["windows"] = "windows"
     time: str
     """The column of event times."""
@@ -180,6 +190,10 @@ class Windows(Waiting):
     """How long a window is."""
     slide: Seconds | None = None
     """The time from the start of one window to the next; default: `width`."""
+    months: Annotated[int, pydantic.Field(ge=1, le=MOST_MONTHS)] | None = None
+    """For windows of the calendar, in UTC, instead of `width`: how many months one has, from January 1970 on."""
+    slide_months: Annotated[int, pydantic.Field(ge=1, le=MOST_MONTHS)] | None = None
+    """How many months after one of them the next one begins; default: `months`."""
     gap: Seconds | None = None
     """For sessions, instead of `width`: the time without a row after which a session is over."""
     column: str = "window"
@@ -299,6 +313,10 @@ class Checkpoints(Described):
     """The rows that are read from one checkpoint to the next; with `every`, whatever comes first."""
     retain: Annotated[int, pydantic.Field(ge=1)] | None = None
     """How many checkpoints are kept, to go back to one of them; default: 3."""
+    retain_for: Period | None = None
+    """Checkpoints that are not older are kept, too. Each start reads what all of them say."""
+
+    later = frozenset({"retain_for"})
 
 
 def _kind(value: Any) -> Any:

@@ -32,12 +32,12 @@ from ..operator.stages import Dead
 from ..windows.collecting import Collecting
 from .chain import Chain, chained, operator_key
 from .checks import Problems, check_dead_letters, check_places, check_standard_output, check_times
-from .description import Functions, Lookup, OperatorModel, Pipeline, SinkModel, Sql, described
+from .description import Functions, Lookup, OperatorModel, Pipeline, SinkModel, Sql, Union, WholeQuery, described
 from .document import pipeline_of
 from .hidden import HidingSource
 from .inputs import Input, sources_of, watermarks_of
 from .lines import Key
-from .problems import InvalidPipeline, Problem
+from .problems import InvalidPipeline
 from .routing import each_once, operator_names
 from .variables import Secrets, resolved
 
@@ -99,6 +99,24 @@ class Planned:
     def calls(self) -> Sequence[Call]:
         """Of all operators, in their order."""
         return self.chain.calls
+
+    @property
+    def answers_at_the_end(self) -> bool:
+        """Whether all results are of queries over all rows, before which no row has cost a call."""
+        return all(self._is_answer(place) for place in self.routes.sinks)
+
+    def _is_answer(self, place: Place) -> bool:
+        if place is None or place < 0:
+            return False
+        if isinstance(self.pipeline.operators[place], WholeQuery):
+            return all(map(self._is_cheap, self.routes.inputs(place)))
+        return self._is_cheap(place) and all(map(self._is_answer, self.routes.inputs(place)))
+
+    def _is_cheap(self, place: Place) -> bool:
+        if place is None or place < 0:
+            return True
+        is_query = isinstance(self.pipeline.operators[place], Sql | Union | WholeQuery)
+        return is_query and all(map(self._is_cheap, self.routes.inputs(place)))
 
     @property
     def functions(self) -> list[str]:
@@ -186,7 +204,8 @@ def plan(pipeline: Pipeline, environment: Mapping[str, str] = os.environ) -> Pla
     try:
         chosen = pipeline_of(values)
     except InvalidPipeline as error:
-        raise InvalidPipeline([Problem(one.key, secrets.hidden(one.text)) for one in error.problems]) from None
+        hidden = [dataclasses.replace(one, text=secrets.hidden(one.text)) for one in error.problems]
+        raise InvalidPipeline(hidden) from None
     sources: list[Source | None] = []
     for told in sources_of(chosen):
         sources.append(None)
@@ -265,7 +284,8 @@ def _asked(operator: Mapping[str, Any]) -> Any:
         asked = ("type", "table", "keys", "columns", "types", "unmatched", "where", "after")
         return {name: operator[name] for name in asked}
     if operator["type"] in ("windows", "union", "join", "deduplicate", "look_back", "query"):
-        others = ("name", "on_error", "memory_limit", "disk_limit", "functions", "isolation", "workers")
+        policies = ("on_error", "on_late", "allowed_lateness", "memory_limit", "disk_limit")
+        others = ("name", "functions", "isolation", "workers", *policies)
         return {name: value for name, value in operator.items() if name not in others}
     return operator["calls"] if operator["after"] is None else {"after": operator["after"], "calls": operator["calls"]}
 

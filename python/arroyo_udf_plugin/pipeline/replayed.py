@@ -27,7 +27,7 @@ from ..connectors.options import BATCH_ROWS
 from ..connectors.source import Rows
 from ..errors import InvalidArgument
 from ..operator.blocks import Block, Columns
-from ..operator.grouped import WINDOW_OF
+from ..operator.grouped import LATE, WINDOW_OF
 from ..operator.stages import Dead
 from ..operator.watermarks import EventTime, StillTime
 from .description import Lookup, OperatorModel, Sql, WholeQuery
@@ -85,12 +85,14 @@ class Choice:
 @dataclasses.dataclass
 class Counts:
     """letters: in the sink. replayed_before: rows that were left out because they had been replayed. unread: that could
-    not be read, and so have lost values. of_windows: results of windows, which come from many rows."""
+    not be read, and so have lost values. of_windows: results of windows, which come from many rows. late: whose windows
+    were over, and still are."""
 
     letters: int = 0
     replayed_before: int = 0
     unread: int = 0
     of_windows: int = 0
+    late: int = 0
 
 
 class LetterSource:
@@ -134,6 +136,8 @@ class LetterSource:
                 self._counts.of_windows += 1
             elif outcomes[at] == "unread":
                 self._counts.unread += 1
+            elif outcomes[at] == LATE:
+                self._counts.late += 1
             else:
                 latest[origin] = at
                 there[origin] += 1

@@ -163,6 +163,8 @@ class _Compiler:
             self.wrong.append(
                 Wrong("nothing comes out: write SELECT ..., or INSERT INTO a table SELECT ...", len(self._text.text))
             )
+        if not self.wrong:
+            self.wrong += self._settings.check_windows(flow.operators)
         if any(one.text is not None for one in self.wrong):
             raise self._text.refused(self.wrong)
         first, *others = self._sources.values()  # each output has a table

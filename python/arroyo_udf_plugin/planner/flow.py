@@ -80,13 +80,15 @@ class Node:
 
 @dataclass(frozen=True)
 class Settings:
-    """on_error, on_timeout: of functions. on_row: of rows that a query cannot compute. isolation, workers: where
-    functions run. memory_limit, disk_limit: of open windows. state_ttl: how long keys
-    are known, in seconds."""
+    """on_error, on_timeout: of functions. on_row: of rows that a query cannot compute. on_late: of late rows.
+    allowed_lateness: of windows over rows of tables. isolation, workers: where functions run. memory_limit, disk_limit:
+    of open windows. state_ttl: how long keys are known, in seconds."""
 
     on_error: Action = "fail"
     on_timeout: Action = "fail"
     on_row: Any = "fail"
+    on_late: Any = "drop"
+    allowed_lateness: float = 0.0
     isolation: Isolation = "thread"
     workers: int | Literal["auto"] = 1
     memory_limit: int = Limits.memory
@@ -145,17 +147,17 @@ class Flow:
 
     def windows(self, before: Node, operator: Windows, at: int) -> Node:
         """operator: without its places. Raises WrongQuery."""
-        placed = self._waiting(operator).model_copy(update={"after": self._after(before)})
+        placed = self._waiting(operator, before).model_copy(update={"after": self._after(before)})
         return self._added(placed, opened(grouping_of(operator), before.schema).schema, at)
 
     def deduplicate(self, before: Node, operator: Deduplicate, at: int) -> Node:
         """operator: without its places. Raises WrongQuery."""
-        placed = self._waiting(operator).model_copy(update={"after": self._after(before)})
+        placed = self._waiting(operator, before).model_copy(update={"after": self._after(before)})
         return self._added(placed, opened(first_rows_of(operator), before.schema).schema, at).as_known(before)
 
     def look_back(self, before: Node, operator: LookBack, at: int) -> Node:
         """operator: without its places. Raises WrongQuery."""
-        placed = self._waiting(operator).model_copy(update={"after": self._after(before)})
+        placed = self._waiting(operator, before).model_copy(update={"after": self._after(before)})
         return self._added(placed, opened(looking_of(operator), before.schema).schema, at).as_known(before)
 
     def lookup(self, before: Node, operator: Lookup, at: int) -> Node:
@@ -190,32 +192,43 @@ class Flow:
 
     def sources_of(self, operator: str) -> set[str]:
         """The sources, by name, whose rows an operator has; of a source, itself."""
+        _, before = self._found(operator)
+        return {source for other in before for source in self.sources_of(other)} or {operator}
+
+    def _found(self, operator: str) -> tuple[OperatorModel | None, Iterable[str]]:
+        """An operator, and those whose rows it gets, by name; of a source, nothing."""
         place = next((place for place, one in enumerate(self.operators) if one.name == operator), None)
         if place is None:
-            return {operator}
+            return None, ()
         one = self.operators[place]
         if isinstance(one, Union):
-            before: Iterable[str] = one.inputs
-        elif isinstance(one, Join):
-            before = (one.left, one.right)
-        elif isinstance(one, WholeQuery):
-            before = one.tables.values()
-        else:
-            before = [one.after or (self.operators[place - 1].name or "" if place else SOURCE)]
-        return {source for other in before for source in self.sources_of(other)}
+            return one, one.inputs
+        if isinstance(one, Join):
+            return one, (one.left, one.right)
+        if isinstance(one, WholeQuery):
+            return one, one.tables.values()
+        return one, [one.after or (self.operators[place - 1].name or "" if place else SOURCE)]
+
+    def _have_waited(self, operator: str) -> bool:
+        """Whether its rows are results of windows: those are not late."""
+        one, before = self._found(operator)
+        return isinstance(one, Waiting) or any(map(self._have_waited, before))
 
     def join(self, left: Node, right: Node, operator: Join, at: int) -> Node:
         """Raises WrongQuery."""
         joining = joining_of(operator)
         sides = Sides([left.schema, right.schema], joining.time, joining.needed)
-        return self._added(self._waiting(operator), opened(joining, sides.schema).schema, at)
+        return self._added(self._waiting(operator, left, right), opened(joining, sides.schema).schema, at)
 
-    def _waiting(self, operator: _Waiting) -> _Waiting:
+    def _waiting(self, operator: _Waiting, *before: Node) -> _Waiting:
         """With its name and the settings."""
+        are_results = all(self._have_waited(node.operator) for node in before)
         return operator.model_copy(
             update={
                 "name": self._named(operator.name or ""),
                 "on_error": self.settings.on_row,
+                "on_late": self.settings.on_late,
+                "allowed_lateness": 0.0 if are_results else self.settings.allowed_lateness,
                 "memory_limit": self.settings.memory_limit,
                 "disk_limit": self.settings.disk_limit,
             }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from ..errors import ArroyoUdfError, InvalidArgument
 from ..host.function import Function
 from ..host.library import load
 from ..pipeline.problems import nearest
-from ..sql.feed import context
+from ..sql.feed import functions_by_kind
 from ..sql.native_calls import NAMES
 from .installed import Installed, installed
 from .text import Wrong
@@ -100,7 +99,6 @@ def _own_names() -> set[str]:
     return {*_of_datafusion(), *NAMES, *_SYNTAX}
 
 
-@functools.cache
 def _of_datafusion() -> list[str]:
-    own = context()
-    return sorted({*own.udfs(), *own.udafs(), *own.udwfs()})
+    kinds = functions_by_kind()
+    return sorted(kinds["SCALAR"] | kinds["AGGREGATE"] | kinds["WINDOW"])

@@ -21,8 +21,8 @@ import pyarrow as pa
 from ..connectors.cells import CellType
 from ..errors import InvalidArgument
 from ..pipeline.chain import grouping_of
-from ..pipeline.description import Windows
-from ..sql.feed import context
+from ..pipeline.description import MOST_MONTHS, Windows
+from ..sql.feed import context, functions_by_kind
 from ..sql.query import WrongQuery
 from ..sql.tokens import quoted, tokens
 from .diagnostics import WINDOWS, wrong_query
@@ -38,10 +38,27 @@ from .text import Text, Unending, Wrong
 _WINDOW = "__w"
 MOMENT = {"width": 1e-9}
 """For windows of rows before: such a row has the last moment of its window as its event time."""
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """lengths, months: keys of the operator, for intervals of a fixed length and of months. example: of each."""
+
+    lengths: tuple[str, ...]
+    example: str
+    months: tuple[str, ...] = ()
+    example_of_months: str = ""
+
+
 _KINDS = {
-    "tumble": (("width",), "tumble(interval '1 hour')"),
-    "hop": (("slide", "width"), "hop(interval '10 minutes', interval '1 hour')"),
-    "session": (("gap",), "session(interval '30 seconds')"),
+    "tumble": _Kind(("width",), "tumble(interval '1 hour')", ("months",), "tumble(interval '1 month')"),
+    "hop": _Kind(
+        ("slide", "width"),
+        "hop(interval '10 minutes', interval '1 hour')",
+        ("slide_months", "months"),
+        "hop(interval '1 month', interval '3 months')",
+    ),
+    "session": _Kind(("gap",), "session(interval '30 seconds')"),
 }
 _SETS = {"rollup", "cube", "grouping", "all"}
 
@@ -61,10 +78,18 @@ def as_time(text: str, given: pa.DataType) -> str:
 
 @dataclass(frozen=True)
 class _Window:
-    """A window in GROUP BY. lengths: keys of the operator, with seconds."""
+    """A window in GROUP BY. lengths: keys of the operator, with seconds or months."""
 
     expression: Expression
     lengths: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class _Interval:
+    """months, or nanoseconds."""
+
+    months: int
+    length: int
 
 
 class Grouped:
@@ -82,7 +107,7 @@ class Grouped:
     ) -> None:
         self._scope = scope
         self._text, self._udfs, self._flow, self._query, self._node, self._name = text, udfs, flow, query, node, name
-        self._aggregates = set(context().udafs()) - set(udfs)
+        self._aggregates = functions_by_kind()["AGGREGATE"] - set(udfs)
         self._inputs: dict[str, Item] = {}  # what rows contribute, by its normal text
         self._known: dict[str, str] = {}  # the columns of aggregates, by their normal text
         self._results: dict[str, str] = {}  # aggregates over what rows contribute, by their columns
@@ -172,34 +197,30 @@ class Grouped:
     def _window(self, expression: Expression) -> _Window:
         call = expression.bare
         assert isinstance(call, Call)
-        word, at = call.name, call.start
-        lengths = [self._length(one, word) for one in call.arguments]
-        names, example = _KINDS[word]
-        if len(lengths) != len(names):
-            raise Wrong(f"write {example}", at)
-        window = _Window(expression, {name: length / 1e9 for name, length in zip(names, lengths, strict=True)})
-        if max(lengths) > LONGEST:
-            raise Wrong(f"a window is no longer than {LONGEST // DAY} days: write a shorter interval", at)
+        word, at, kind = call.name, call.start, _KINDS[call.name]
+        intervals = [self._interval(one, word) for one in call.arguments]
+        if len(intervals) != len(kind.lengths):
+            raise Wrong(f"write {kind.example}", at)
+        window = _Window(expression, _lengths(kind, intervals, at))
         try:
             grouping_of(self._operator(window, {}))
         except InvalidArgument as error:
             raise Wrong(str(error), at) from None
         return window
 
-    def _length(self, expression: Expression, word: str) -> int:
-        """An interval, in nanoseconds."""
+    def _interval(self, expression: Expression, word: str) -> _Interval:
         at = expression.start
         try:
             found = context().sql(f"SELECT {self._text.cut(expression.part)}").to_arrow_table().column(0)[0]
             months, days, nanoseconds = found.as_py()
         except Exception:
             raise Wrong(f"write an interval for {word}, such as interval '1 hour'", at) from None
-        if months:
-            raise Wrong("months have no length: write days", at)
         length = int(days * DAY + nanoseconds)
-        if length <= 0:
+        if months and length:
+            raise Wrong("months differ in length: write an interval of months alone, or of days and less", at)
+        if months + length <= 0:
             raise Wrong("a window needs a length: write an interval above 0", at)
-        return length
+        return _Interval(months, length)
 
     # ---- The operators ----
 
@@ -302,6 +323,22 @@ class Grouped:
     @property
     def _alias(self) -> str:
         return self._query.relation.alias
+
+
+def _lengths(kind: _Kind, intervals: Sequence[_Interval], at: int) -> Mapping[str, float]:
+    """As of `_Window`. Raises Wrong."""
+    months = [one.months for one in intervals]
+    if not any(months):
+        if max(one.length for one in intervals) > LONGEST:
+            raise Wrong(f"a window is no longer than {LONGEST // DAY} days: write a shorter interval", at)
+        return dict(zip(kind.lengths, (one.length / 1e9 for one in intervals), strict=True))
+    if not kind.months:
+        raise Wrong("months differ in length: write days, as in session(interval '30 days')", at)
+    if not all(months):
+        raise Wrong(f"months differ in length: write all of them in months, as in {kind.example_of_months}", at)
+    if max(months) > MOST_MONTHS:
+        raise Wrong(f"a window is no longer than {MOST_MONTHS // 12} years: write a shorter interval", at)
+    return dict(zip(kind.months, months, strict=True))
 
 
 def _is_window(expression: Expression) -> bool:

@@ -3,8 +3,10 @@
     WHERE minutes > 0 AND speed(miles, minutes) > 50
     WHERE minutes > 0 AND "speed if"((minutes > 0) IS NOT FALSE, miles, minutes) > 50
 
-DataFusion computes what stands in AND, OR, CASE and COALESCE for more rows than reach it. A call with a condition is
-made for the rows for which that is true, and is null elsewhere.
+DataFusion computes what stands in AND, OR, CASE and COALESCE for more rows than reach it, and conditions of WHERE
+before joins. A call with a condition is made for the rows for which that is true, and is null elsewhere. In WHERE that
+is all that comes before the call: conditions of inner joins, those that neither call nor can fail, and those before it.
+HAVING and QUALIFY count rows, so that DataFusion computes them where they stand.
 
 Assumes: the text is right, as in `parsing`.
 """
@@ -12,59 +14,116 @@ Assumes: the text is right, as in `parsing`.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from ..sql.tokens import Token, quoted
 from ..sql.whole import guarded_name
 from .clauses import clauses_in
 from .diagnostics import check_meaning
-from .expressions import COALESCE, Call, Case, Expression, Logic, Query
+from .expressions import COALESCE, Call, Case, Expression, Logic, Operation, Query, conjuncts
 from .functions import Udf
 from .parsing import parsed
 from .selects import Item, Star, items_of
+from .steps import check_arguments
 from .text import Text, Tokens, Wrong, closing, leveled
 
 _LONGEST = 1 << 16  # characters of a condition; that of a call in a row of calls is twice as long as the one before
 _RANDOM = {"random", "rand", "uuid"}
 _NO_EXPRESSIONS = {"from", "join", "with", "using", "window", "fetch"}
+_CONDITIONS = {"where", "on", "having", "qualify"}
+_COUNTED = {"having": "count(*)", "qualify": "count(*) OVER ()"}
+_JOINS = {"inner", "left", "right", "full", "outer", "cross", "natural", "semi", "anti"}
+
+
+@dataclass
+class _Around:
+    """The SELECT around an expression. grouped: what its GROUP BY, or ORDER BY, has. names: those of its own tables and
+    columns, if it is in the place of one value. joined: conditions of its joins that hold for all its rows."""
+
+    grouped: Collection[str]
+    names: Collection[str] | None
+    joined: dict[Expression, str] = field(default_factory=dict)
 
 
 class Guarded:
     """udfs: that a query may call. grouping: functions that have one value for many rows. tables: names for queries
-    behind FROM, by the place of their first token."""
+    behind FROM, by the place of their first token. columns: of each table."""
 
     def __init__(
-        self, text: Text, udfs: Mapping[str, Udf], grouping: Collection[str], tables: Mapping[int, str]
+        self,
+        text: Text,
+        udfs: Mapping[str, Udf],
+        grouping: Collection[str],
+        tables: Mapping[int, str],
+        columns: Mapping[str, Collection[str]],
     ) -> None:
-        self._text, self._udfs, self._grouping, self._tables = text, udfs, grouping, tables
-        self._grouped: set[str] = set()  # what GROUP BY, or ORDER BY, of the SELECT around has
+        self._text, self._udfs, self._grouping, self._tables, self._columns = text, udfs, grouping, tables, columns
+        self._around = _Around(set(), None)
 
-    def query(self, part: Tokens) -> str:
-        """A query, from its first token to its last. Raises Wrong."""
+    def query(self, part: Tokens, is_value: bool = False) -> str:
+        """A query, from its first token to its last. is_value: it is in the place of one value. Raises Wrong."""
         written, done = [], part[0].start
         clauses = list(clauses_in(part))
-        outer, self._grouped = (
-            self._grouped,
-            {parsed(one).normal({}) for word, clause in clauses if word == "by" for one, _ in _parts(word, clause)},
-        )
+        grouped = {
+            parsed(one).normal({}) for word, clause in clauses if word == "by" for one, _ in _parts(word, clause)
+        }
+        outer, self._around = self._around, _Around(grouped, self._names_in(clauses) if is_value else None)
         every = _group_by_all(part)
+        kind = ""
         for word, clause in clauses:
             if every is not None and clause and clause[0].start > every.start:
                 written += [self._text.text[done : every.start], self._keys(part, every)]
                 done, every = every.end, None
+            if word == "select" or (word == "join" and kind in ("right", "full")):
+                self._around.joined = {}
+            elif word == "join":  # a name without a table may be one of the next table, too
+                joined = self._around.joined
+                self._around.joined = {one: text for one, text in joined.items() if _is_qualified(one)}
             for inner, is_expression in _parts(word, clause):
-                if is_expression:
-                    expression = parsed(inner)
-                    check_meaning(self._text, [expression])
-                    text = self._written(expression, ())
-                else:
-                    text = self._bracketed(inner)
+                text = self._clause(word, parsed(inner), kind) if is_expression else self._bracketed(inner)
                 written += [self._text.text[done : inner[0].start], text]
                 done = inner[-1].end
-        self._grouped = outer
+            kind = _kind(clause) if word in ("from", "join", "on", "using") else kind
+        self._around = outer
         if every is not None:
             written += [self._text.text[done : every.start], self._keys(part, every)]
             done = every.end
         return "".join([*written, self._text.text[done : part[-1].end]])
+
+    def _clause(self, word: str, expression: Expression, kind: str) -> str:
+        """word: of its clause. kind: of the join, if it is ON's."""
+        check_meaning(self._text, [expression])
+        if word not in _CONDITIONS:
+            return self._written(expression, ())
+        parts, texts = conjuncts(expression), dict[Expression, str]()
+        plain = [one for one in parts if self._is_plain(one)]
+        for one in parts:
+            guards = [*self._around.joined.values()] if word in ("where", "on") else []
+            if self._are_called([one]):
+                before = [other for other in parts if (other in plain or other in texts) and self._may_guard(other)]
+                guards += [self._decided(other, texts.get(other) or self._text.cut(other.part)) for other in before]
+            texts[one] = self._written(one, guards)
+        if word == "on" and kind in ("inner", ""):
+            self._around.joined |= {one: self._decided(one, texts[one]) for one in plain if self._may_guard(one)}
+        text = expression.text(self._text, texts)
+        is_moved = word in _COUNTED and self._udfs
+        return f"CASE WHEN {_COUNTED[word]} >= 0 THEN ({text}\n) END" if is_moved else text
+
+    def _names_in(self, clauses: Sequence[tuple[str, Tokens]]) -> set[str]:
+        """Of tables and columns."""
+        tables = {token.name for word, clause in clauses if word in ("from", "join") for token in clause if token.name}
+        return tables.union(*(self._columns.get(table, ()) for table in tables))
+
+    def _may_guard(self, condition: Expression) -> bool:
+        """DataFusion has no query for a value in which a call would read columns of the query around it."""
+        names = self._around.names
+        return names is None or all(column.path[0] in names for column in condition.columns)
+
+    def _is_plain(self, condition: Expression) -> bool:
+        """Whether it decides before calls, wherever it stands."""
+        is_query = any(isinstance(node, Query) for node in condition.nodes())
+        is_called = self._are_called([condition])
+        return not (is_query or is_called or condition.may_fail or condition.is_volatile(self._udfs))
 
     def _keys(self, part: Tokens, every: Token) -> str:
         """What GROUP BY ALL means: the items that are no aggregates. every: the word."""
@@ -78,7 +137,7 @@ class Guarded:
         ]
         return ", ".join(keys) or "()"
 
-    def _bracketed(self, part: Tokens) -> str:
+    def _bracketed(self, part: Tokens, is_value: bool = False) -> str:
         """A part that is no expression: what is in its brackets is a query, or none of them is looked at."""
         written, done, place = [], part[0].start, 0
         while place < len(part):
@@ -88,17 +147,17 @@ class Guarded:
                 written += [self._text.text[done : part[place].start], quoted(self._tables[inner[0].start])]
                 done = part[end].end
             elif is_query(inner) or (inner and inner[0].text == "("):
-                written += [self._text.text[done : inner[0].start], self.query(inner)]
+                written += [self._text.text[done : inner[0].start], self.query(inner, is_value)]
                 done = inner[-1].end
             place = end + 1
         return "".join([*written, self._text.text[done : part[-1].end]])
 
     # ---- Expressions ----
 
-    def _written(self, node: Expression, guards: Sequence[str]) -> str:
-        """guards: conditions of the rows that reach it."""
+    def _written(self, node: Expression, guards: Sequence[str], is_value: bool = True) -> str:
+        """guards: conditions of the rows that reach it. is_value: as of `query`."""
         if isinstance(node, Query):
-            return self._bracketed(node.part)
+            return self._bracketed(node.part, is_value)
         if not any(isinstance(one, Query) or self._is_udf(one) for one in node.nodes()):
             return self._text.cut(node.part)
         if isinstance(node, Logic):
@@ -106,7 +165,10 @@ class Guarded:
         if isinstance(node, Case) and node.branches:
             return self._case(node, guards)
         if not isinstance(node, Call):
-            return node.text(self._text, {child: self._written(child, guards) for child in node.children})
+            is_value = not (isinstance(node, Operation) and node.operators[0] == "in")
+            return node.text(self._text, {child: self._written(child, guards, is_value) for child in node.children})
+        if node.name in ("exists", "any", "all", "some"):
+            return node.text(self._text, {child: self._written(child, guards, False) for child in node.children})
         if node.name in COALESCE:
             return self._coalesce(node, guards)
         if self._is_udf(node):
@@ -125,19 +187,25 @@ class Guarded:
         return any(self._is_udf(one) for node in nodes for one in node.nodes())
 
     def _call(self, node: Call, guards: Sequence[str]) -> str:
+        check_arguments(node, self._udfs[node.name])
         if node.over is not None or node.filter is not None:
             raise Wrong(f"{node.name} has one value for each row: leave OVER and FILTER out", node.start)
-        if node.normal({}) in self._grouped:  # each group has it already
+        if node.normal({}) in self._around.grouped:  # each group has it already
             guards = ()
         arguments = [self._written(one, guards) for one in node.arguments]
         if not guards and arguments:
             return f"{quoted(node.name)}({', '.join(arguments)})"
         condition = " AND ".join(dict.fromkeys(guards)) or "TRUE"
+        if guards:
+            arguments = [
+                f"CASE WHEN {condition} THEN {text}\nEND" if one.may_fail else text
+                for one, text in zip(node.arguments, arguments, strict=True)
+            ]
         if len(condition) > _LONGEST:
             raise Wrong(f"too much decides about this call of {node.name}: compute it in a view", node.start)
         return f"{quoted(guarded_name(node.name))}({', '.join([condition, *arguments])})"
 
-    def _decided(self, node: Expression, text: str, test: str) -> str:
+    def _decided(self, node: Expression, text: str, test: str = "IS TRUE") -> str:
         """A condition, from what an expression is. It is computed again, so it must be the same again."""
         if any(not self._udfs[call.name].is_once for call in node.calls_of(self._udfs)) or node.calls_of(_RANDOM):
             raise Wrong("this decides about a call, and is another value each time: compute it in a view", node.start)
@@ -201,9 +269,26 @@ def queries_behind_from(part: Tokens) -> Iterator[Tokens]:
                     yield query
 
 
+def _is_qualified(condition: Expression) -> bool:
+    return all(len(column.path) > 1 for column in condition.columns)
+
+
+def _kind(clause: Tokens) -> str:
+    """Of the join behind a clause, whose words are its last ones."""
+    return clause[_end(clause)].word if _end(clause) < len(clause) else ""
+
+
+def _end(clause: Tokens) -> int:
+    end = len(clause)
+    while end and clause[end - 1].word in _JOINS:
+        end -= 1
+    return end
+
+
 def _parts(word: str, clause: Tokens) -> Iterator[tuple[Tokens, bool]]:
     """The expressions of a clause, or its relations; with whether they are expressions."""
     is_expression = word not in _NO_EXPRESSIONS and word != ""
+    clause = clause[: _end(clause)] if word == "on" else clause
     start = 0
     for place, token, depth in leveled(clause):
         if not depth and token.text == ",":

@@ -417,7 +417,7 @@ def _join(before: Tokens, part: Tokens, word: Token) -> Join:
     """before: the words before JOIN."""
     at = before[0].start if before else word.start
     if part[:1] and part[0].word == "unnest":
-        raise Wrong("UNNEST is not supported here: write unnest(list) among the items", part[0].start)
+        raise Unending("UNNEST is not supported here: write unnest(list) among the items", part[0].start)
     for token in [*before, *part[:1]]:
         if token.word in _NO_JOINS:
             raise Unending(_NO_JOINS[token.word], token.start)

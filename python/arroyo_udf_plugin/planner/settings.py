@@ -10,7 +10,7 @@ from typing import Any, Literal
 from ..author.options import bytes_of
 from ..host.isolation import ISOLATIONS, MOST_WORKERS
 from ..host.policy import ACTIONS
-from ..pipeline.description import Checkpoints, SinkModel
+from ..pipeline.description import Checkpoints, OperatorModel, SinkModel, Waiting
 from ..pipeline.lines import Key
 from ..pipeline.problems import nearest
 from .flow import Settings
@@ -18,16 +18,22 @@ from .statements import CreateTable, Set
 from .tables import period_seconds
 from .text import Wrong
 
-_WORDS: Mapping[str, Sequence[str]] = {"on_error": ACTIONS, "on_timeout": ACTIONS, "isolation": ISOLATIONS}
+_WORDS: Mapping[str, Sequence[str]] = {
+    "on_error": ACTIONS,
+    "on_timeout": ACTIONS,
+    "on_late": ("drop", "dead_letter"),
+    "isolation": ISOLATIONS,
+}
 _MEASURES: Mapping[str, tuple[Callable[[str], float], str]] = {
     "memory_limit": (bytes_of, "a size above 0, such as '512MiB' or '2GB'"),
     "disk_limit": (bytes_of, "a size above 0, such as '100GiB'"),
+    "allowed_lateness": (period_seconds, "a time above 0, such as '10 minutes'"),
     "state_ttl": (period_seconds, "a time above 0, such as '1 hour' or '7 days'"),
     "checkpoint_interval": (period_seconds, "a time above 0, such as '10 seconds' or '500ms'"),
     "checkpoint_rows": (int, "a whole number above 0"),
     "retained_checkpoints": (int, "a whole number above 0"),
 }
-_KNOWN = ("on_error", "on_timeout", "dead_letters", "isolation", "workers", *_MEASURES)
+_KNOWN = ("on_error", "on_timeout", "on_late", "dead_letters", "isolation", "workers", *_MEASURES)
 
 
 class Chosen:
@@ -70,6 +76,13 @@ class Chosen:
             yield Wrong("dead letters need a place: write SET dead_letters = 'folder'", wanting[0])
         if place is not None and not wanting:
             yield Wrong("nothing sends rows here: write SET on_error = 'dead_letter'", place.at)
+
+    def check_windows(self, operators: Iterable[OperatorModel]) -> Iterator[Wrong]:
+        """What is said of windows is of no use without them."""
+        if not any(isinstance(one, Waiting) for one in operators):
+            for name in ("on_late", "allowed_lateness"):
+                if (found := self._set.get(name)) is not None:
+                    yield Wrong(f"{name} is for windows, and no query has any: leave it out", found.at)
 
     @property
     def places(self) -> Mapping[Key, int]:

@@ -293,8 +293,7 @@ class Steps:
         return text
 
     def _check(self, call: Call, udf: Udf) -> None:
-        if len(call.arguments) != len(udf.function.arguments):
-            raise Wrong(f"{len(call.arguments)} arguments are given, and the function is {udf.signature}", call.start)
+        check_arguments(call, udf)
         if udf.function.kind not in ("sync", "async"):
             raise Wrong(f"{udf.signature} is {udf.function.kind}, and no row can call it", call.start)
         if udf.function.timeout is not None and self._flow.settings.isolation != "process":
@@ -303,6 +302,12 @@ class Steps:
                 "leave the timeout out",
                 call.start,
             )
+
+
+def check_arguments(call: Call, udf: Udf) -> None:
+    """Raises Wrong if there are not as many as the function has."""
+    if len(call.arguments) != len(udf.function.arguments):
+        raise Wrong(f"{len(call.arguments)} arguments are given, and the function is {udf.signature}", call.start)
 
 
 def names_in(text: str) -> Iterator[str]:

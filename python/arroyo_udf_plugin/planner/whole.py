@@ -10,13 +10,12 @@ functions of DataFusion there, so they may stand anywhere.
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
-from ..sql.feed import context
+from ..sql.feed import functions_by_kind
 from ..sql.query import Select, WrongQuery
 from ..sql.tokens import quoted
 from .column_types import cast_to
@@ -97,7 +96,8 @@ def built(
     tables = {**tables, **{names[at]: node for at, node in inner.items()}}
     given = {table: _only(flow, node, needed, f"{name}_{table}", query.at) for table, node in tables.items()}
     try:
-        node = flow.whole(given, Guarded(text, called, _grouping(), names).query(part), called, name, query.at)
+        guarded = Guarded(text, called, _grouping(), names, {table: one.names for table, one in given.items()})
+        node = flow.whole(given, guarded.query(part), called, name, query.at)
     except WrongQuery as error:
         if any(token.word in WINDOWS and after.text == "(" for token, after in itertools.pairwise(part)):
             raise Wrong(query.why.text, query.why.at) from None  # windows are for streams
@@ -106,11 +106,10 @@ def built(
     return _as_wanted(flow, node, _names(text, part, node), name, wanted, query.at)
 
 
-@functools.cache
 def _grouping() -> frozenset[str]:
     """The functions of DataFusion that have one value for many rows."""
-    own = context()
-    return frozenset({*own.udafs(), *own.udwfs()})
+    kinds = functions_by_kind()
+    return kinds["AGGREGATE"] | kinds["WINDOW"]
 
 
 def _called(flow: Flow, part: Tokens, udfs: Mapping[str, Udf]) -> dict[str, Udf]:

@@ -4,17 +4,18 @@ DataFusion asks an object for its rows that says that it is a pyarrow Dataset, a
 iterator. A batch is put there and the query asked for its next result: it takes the batch and answers. If nothing is
 left of the batch, the query asks for another one, finds none, and ends; it is started again with the next batch.
 
-This is not documented. So `works` tries it once in each process, and without it each batch is a query of its own.
+This is not documented. So `works` tries it once in each process, and without it each batch is a query of its own. Nor
+are the names of a plan's operators: those of queries that answer row by row are asked of DataFusion itself.
 
 Guarantees: nothing waits. Memory does not grow: a plan keeps notes of each execution, so it is made anew after some.
-Assumes: `datafusion` of the major version in pyproject.toml; one thread at a time uses a feed.
+Assumes: one of the versions of `datafusion` in pyproject.toml; one thread at a time uses a feed.
 """
 
 from __future__ import annotations
 
 import collections
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -24,8 +25,8 @@ from .native_calls import Function, Written
 
 TABLE = "__in"
 _EXECUTIONS = 500  # of one plan: each leaves about 4 KB behind
-_ROW_BY_ROW = {"ProjectionExec", "FilterExec", "DataSourceExec", "DatasetExec", "CooperativeExec", "EmptyExec"}
-_ROW_TO_ROWS = _ROW_BY_ROW | {"UnnestExec"}
+_ROW_BY_ROW = ("SELECT n FROM t", "SELECT n + 1 AS m FROM t WHERE n < 5", "SELECT n FROM t WHERE false")
+_ROW_TO_ROWS = "SELECT unnest([n, 5]) AS m FROM t"
 _ALL_ROWS = 8192
 
 
@@ -53,20 +54,39 @@ def context(batch_rows: int = _ALL_ROWS, functions: Sequence[Function] = ()) -> 
     return own
 
 
+@functools.cache
+def functions_by_kind() -> Mapping[str, frozenset[str]]:
+    """DataFusion's own: SCALAR, AGGREGATE, WINDOW, TABLE. A name may be of several kinds."""
+    from datafusion import SessionConfig, SessionContext
+
+    own = SessionContext(SessionConfig().with_information_schema(True).with_target_partitions(1))
+    found: dict[str, set[str]] = collections.defaultdict(set)
+    for row in own.sql("SELECT routine_name, function_type FROM information_schema.routines").to_pylist():
+        found[row["function_type"]].add(row["routine_name"])
+    return {kind: frozenset(names) for kind, names in found.items()}
+
+
 def operators_of(plan: Any) -> set[str]:
     """The names of a physical plan's operators."""
     own = plan.display().split(":")[0].split(" ")[0].split("(")[0].strip()
     return {own}.union(*(operators_of(child) for child in plan.children()))
 
 
-def is_by_row(operators: set[str]) -> bool:
+def is_by_row(operators: Collection[str]) -> bool:
     """Whether each row is answered without the others, by one row or none."""
-    return operators <= _ROW_BY_ROW
+    return _operators_of(*_ROW_BY_ROW).issuperset(operators)
 
 
-def is_by_rows(operators: set[str]) -> bool:
+def is_by_rows(operators: Collection[str]) -> bool:
     """The same, and by several rows, too."""
-    return operators <= _ROW_TO_ROWS
+    return _operators_of(*_ROW_BY_ROW, _ROW_TO_ROWS).issuperset(operators)
+
+
+@functools.cache
+def _operators_of(*queries: str) -> frozenset[str]:
+    own = context()
+    own.register_record_batches("t", [[no_rows(pa.schema([("n", pa.int64())]))]])
+    return frozenset().union(*(operators_of(own.sql(query).execution_plan()) for query in queries))
 
 
 class Feed:

@@ -3,11 +3,12 @@
     SELECT carrier, tumble(interval '1 hour') AS window, count(*), avg(delay) FROM flights GROUP BY 1, 2
 
     windows = Windows(Grouping(...), schema)
-    windows.add(rows)                       rows of windows that are over are late: left out, and counted
+    windows.late(rows)                      which rows are late: all their windows are over
+    windows.add(rows)                       the others
     for rows in windows.close(time): ...    the results of the windows that end up to this watermark
     windows.kept(); windows.restore(...)    what is open, for a checkpoint
 
-spans.py      which windows a time belongs to: tumble, hop, session
+spans.py      which windows a time belongs to: tumble and hop, of fixed lengths or months; session
 grouping.py   what is asked: keys and aggregates, as queries of DataFusion
 partials.py   which aggregates can be put together from parts
 panes.py      the open windows of tumble and hop
@@ -48,8 +49,12 @@ slice's state nor read again by the other; they are in the checkpoint as rows on
 to the windows, whatever its parallelism. All its slices go on from the lowest watermark of the checkpoint, because
 another slice may read what a slow one had before it.
 
+A window closes once. With an allowed lateness, its operator takes each watermark as that much earlier, and tells those
+that follow it the earlier one: the window stays open for rows that come late, and its results are not behind the
+watermark.
+
 Guarantees: a row counts in each window of its time, once, whatever is killed when. It is late if all its windows had
-been closed by the watermark before its batch; late rows are counted, and leave no trace otherwise. Without late rows,
+been closed by the watermark before its batch; late rows are counted, and dropped or dead letters. Without late rows,
 results do not depend on batches, slices or kills, except for the last digits of sums of floats, and for what depends
 on the order of rows (first_value, array_agg). Windows leave in the order of their ends, before the watermark that
 closes them. At the end of the input all windows are closed.

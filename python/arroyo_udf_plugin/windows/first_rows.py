@@ -21,7 +21,7 @@ from ..connectors.cells import CellType, decoded
 from ..errors import InvalidArgument
 from ..sql.columns import MultiHash
 from ..sql.query import WrongQuery
-from .spans import is_time, later, times_of
+from .spans import before, is_time, later, times_of
 from .storage import Limits, Storage
 from .timed_rows import AT, TimedRows, steps
 
@@ -64,7 +64,7 @@ class First:
                 raise WrongQuery(f"there is no column {name}, or several", name)
         if not is_time(given.field(asked.time).type):
             raise WrongQuery(f"{asked.time} is {given.field(asked.time).type}: name a column of times", asked.time)
-        self._ttl = asked.ttl
+        self._ttl, self._time = asked.ttl, asked.time
         self._keys = [given.get_field_index(name) for name in asked.keys]
         try:
             self._hash = MultiHash([_plain(given.field(place).type) for place in self._keys])
@@ -81,15 +81,13 @@ class First:
 
     # ---- Rows ----
 
-    def add(self, rows: pa.RecordBatch) -> int:
-        """rows: with usable times. Returns how many of them are late."""
-        late = 0
-        if self.watermark is not None:
-            in_time = rows.filter(pc.greater_equal(self._rows.at(rows), self.watermark))
-            late, rows = rows.num_rows - in_time.num_rows, in_time
-        if rows.num_rows:
-            self._rows.add(rows)
-        return late
+    def late(self, rows: pa.RecordBatch) -> pa.BooleanArray | None:
+        """As of `panes.Windows`."""
+        return before(rows.column(self._time), self.watermark)
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        """rows: with usable times, none of them late."""
+        self._rows.add(rows)
 
     def close(self, all_of_them: bool = False) -> Iterator[pa.RecordBatch]:
         """The results up to the watermark, or all. It has passed all of them then; keys stay known."""

@@ -17,7 +17,7 @@ from ..sql.feed import TABLE, Feed, Single, works
 from ..sql.query import WrongQuery, planned, settled, told, written
 from ..sql.tokens import quoted, tokens, without_layout
 from .partials import COUNT, Parted, column, part_name, parted, without_order
-from .spans import Hop, Session, is_time
+from .spans import Window, is_time
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Grouping:
     table: the name that aggregates may use for the rows."""
 
     time: str
-    window: Hop | Session
+    window: Window
     column: str = "window"
     keys: Sequence[str] = ()
     aggregates: Mapping[str, str] = dataclasses.field(default_factory=dict)

@@ -25,7 +25,7 @@ from ..sql.query import WrongQuery
 from ..sql.tokens import quoted
 from .join_query import Asked, Joining, JoinQuery, Within
 from .joining import Sides
-from .spans import later
+from .spans import before, later
 from .storage import Limits, Storage
 from .timed_rows import AT, ROW, TimedRows, steps
 
@@ -78,17 +78,14 @@ class IntervalJoined:
 
     # ---- Rows ----
 
-    def add(self, rows: pa.RecordBatch) -> int:
-        """rows: with usable times. Returns how many of them are late."""
-        late = 0
+    def late(self, rows: pa.RecordBatch) -> pa.BooleanArray | None:
+        """As of `panes.Windows`."""
+        return before(rows.column(self._joining.time), self.watermark)
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        """rows: with usable times, none of them late."""
         for side, own in self._stream.apart(rows):
-            if self.watermark is not None:
-                in_time = own.filter(pc.greater_equal(self._sides[side].at(own), self.watermark))
-                late += own.num_rows - in_time.num_rows
-                own = in_time
-            if own.num_rows:
-                self._sides[side].add(own)
-        return late
+            self._sides[side].add(own)
 
     def close(self, all_of_them: bool = False) -> Iterator[pa.RecordBatch]:
         """The results up to the watermark, or all. It has passed all of them then."""

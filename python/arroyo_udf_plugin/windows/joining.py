@@ -20,7 +20,7 @@ from ..sql.query import WrongQuery
 from ..sql.tokens import quoted
 from .join_query import KEY, SIDES, Asked, Joining, JoinQuery
 from .panes import WAITING_ROWS
-from .spans import is_time, later, nanoseconds
+from .spans import before, is_time, later, nanoseconds
 from .storage import Limits, Some, Storage
 
 _IS_RIGHT = pa.field("__right", pa.bool_())
@@ -106,18 +106,16 @@ class Joined:
 
     # ---- Rows ----
 
-    def add(self, rows: pa.RecordBatch) -> int:
-        """rows: with usable times. Returns how many of them are late."""
-        late = 0
+    def late(self, rows: pa.RecordBatch) -> pa.BooleanArray | None:
+        """As of `panes.Windows`."""
+        return before(rows.column(self._joining.time), self.watermark)
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        """rows: with usable times, none of them late."""
         for side, own in self._sides.apart(rows):
             times = nanoseconds(own.column(self._sides.times[side]))
             for time in pc.unique(times).to_pylist():
-                part = own.filter(pc.equal(times, time))
-                if self.watermark is not None and time < self.watermark:
-                    late += part.num_rows
-                else:
-                    self._sides_of(time)[side].add(part)
-        return late
+                self._sides_of(time)[side].add(own.filter(pc.equal(times, time)))
 
     def _sides_of(self, time: int) -> tuple[Some, Some]:
         if time not in self._open:

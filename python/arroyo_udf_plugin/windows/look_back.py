@@ -23,7 +23,7 @@ from ..sql.feed import TABLE
 from ..sql.query import WrongQuery, planned, settled, told, written
 from ..sql.tokens import quoted, tokens
 from .grouping import Answers
-from .spans import is_time, later
+from .spans import before, is_time, later
 from .storage import Limits, Some, Storage
 from .timed_rows import AT, TimedRows, steps
 
@@ -88,16 +88,14 @@ class LookedBack:
 
     # ---- Rows ----
 
-    def add(self, rows: pa.RecordBatch) -> int:
-        """rows: with usable times. Returns how many of them are late."""
+    def late(self, rows: pa.RecordBatch) -> pa.BooleanArray | None:
+        """As of `panes.Windows`."""
+        return before(rows.column(self._asked.time), self.watermark)
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        """rows: with usable times, none of them late."""
         columns = [decoded(one) if isinstance(one.type, CellType) else one for one in rows.columns]
-        rows, late = pa.RecordBatch.from_arrays(columns, schema=self.kept_schema), 0
-        if self.watermark is not None:
-            in_time = rows.filter(pc.greater_equal(self._rows.at(rows), self.watermark))
-            late, rows = rows.num_rows - in_time.num_rows, in_time
-        if rows.num_rows:
-            self._rows.add(rows)
-        return late
+        self._rows.add(pa.RecordBatch.from_arrays(columns, schema=self.kept_schema))
 
     def close(self, all_of_them: bool = False) -> Iterator[pa.RecordBatch]:
         """The results up to the watermark, or all. It has passed all of them then; rows stay remembered."""

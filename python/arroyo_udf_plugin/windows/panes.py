@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from .grouping import Grouping, Plan
 from .results import Results
-from .spans import Hop, later, nanoseconds
+from .spans import Steps, before, later, nanoseconds
 from .storage import Limits, Some, Storage
 
 PANE = pa.field("__pane", pa.int64())
@@ -38,12 +38,12 @@ class _Pane:
 class Windows:
     """schema: of the results. kept_schema: of what `kept` gives. meanings: see `Plan`.
 
-    watermark: the latest; None: there was none yet. late: rows so far that were late.
+    watermark: the latest; None: there was none yet.
     """
 
     def __init__(self, grouping: Grouping, given: pa.Schema, limits: Limits = Limits()) -> None:  # noqa: B008 (frozen)
         """given: of the rows. Raises WrongQuery."""
-        assert isinstance(grouping.window, Hop)
+        assert isinstance(grouping.window, Steps)
         self._window = grouping.window
         self._plan = Plan(grouping, given, [PANE])
         self._is_by_row = grouping.by_row
@@ -53,7 +53,6 @@ class Windows:
         self.schema = self._of_windows.schema
         self.kept_schema, self.meanings = _with_pane(self._plan.kept), self._plan.meanings
         self.watermark: int | None = None
-        self.late = 0
         self._closed: int | None = None  # windows are, whose ends are not behind it
         self._first: int | None = None  # the earliest pane
         self._panes: dict[int, _Pane] = {}
@@ -63,34 +62,17 @@ class Windows:
 
     # ---- Rows ----
 
-    def add(self, rows: pa.RecordBatch) -> int:
-        """Returns how many of them are late."""
+    def late(self, rows: pa.RecordBatch) -> pa.BooleanArray | None:
+        """Which of these rows are late: the watermark has passed all their windows. None: none of them."""
+        first = None if self.watermark is None else self._window.first_open(self.watermark)
+        return before(rows.column(self._time), first)
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        """rows: at least one, none of them late."""
         times = nanoseconds(rows.column(self._time))
         bounds = pc.min_max(times)
         first, last = self._window.pane(bounds["min"].as_py()), self._window.pane(bounds["max"].as_py())
-        if first == last:
-            late = rows.num_rows if self._is_over(first) else 0
-            if not late:
-                self._keep(rows, first)
-        else:
-            late = self._add_some(rows, self._window.panes(times, first), first)
-        self.late += late
-        return late
-
-    def _add_some(self, rows: pa.RecordBatch, panes: pa.Int64Array, first: int) -> int:
-        """Rows of several panes. first: the earliest of them."""
-        late = 0
-        if self.watermark is not None and self._is_over(first):
-            open_ = pc.greater(panes, self.watermark - self._window.width)
-            late = rows.num_rows - pc.sum(open_).as_py()
-            rows, panes = rows.filter(open_), panes.filter(open_)
-        if rows.num_rows:
-            self._keep(rows, panes)
-        return int(late)
-
-    def _is_over(self, pane: int) -> bool:
-        """Whether the watermark has passed all windows of a pane."""
-        return self.watermark is not None and pane + self._window.width <= self.watermark
+        self._keep(rows, first if first == last else self._window.panes(times, first))
 
     def _keep(self, rows: pa.RecordBatch, panes: int | pa.Int64Array) -> None:
         """panes: that of all rows, or one for each."""
@@ -147,10 +129,12 @@ class Windows:
                 self.watermark = later(self.watermark, self._closed)
         if upto is not None:
             self._closed = upto
-        if self._first is not None and self._closed is not None and self._first + self._window.width <= self._closed:
-            for number in [n for n in self._panes if n + self._window.width <= self._closed]:
-                self._panes.pop(number).kept.clear()
-            self._first = min(self._panes, default=None)
+        if self._first is not None and self._closed is not None:
+            open_from = self._window.first_open(self._closed)
+            if self._first < open_from:
+                for number in [pane for pane in self._panes if pane < open_from]:
+                    self._panes.pop(number).kept.clear()
+                self._first = min(self._panes, default=None)
 
     def _closing(self, upto: int | None) -> Iterator[pa.RecordBatch]:
         self._take_parts()
@@ -188,7 +172,7 @@ class Windows:
 
     def _result(self, batch: pa.RecordBatch, ends: pa.Int64Array) -> pa.RecordBatch:
         """Results of windows with these ends."""
-        return self._of_windows.of(batch, pc.subtract(ends, self._window.width), ends)
+        return self._of_windows.of(batch, self._window.starts(ends), ends)
 
     # ---- Checkpoints ----
 

@@ -19,7 +19,7 @@ from .numbering import Numbered, numbered
 from .panes import WAITING_ROWS
 from .results import Results
 from .session_rows import SESSION, SessionRows
-from .spans import Session, later, nanoseconds
+from .spans import Session, before, later, nanoseconds
 from .storage import Limits, Storage
 
 FIRST, LAST = pa.field("__first", pa.int64()), pa.field("__last", pa.int64())
@@ -49,7 +49,6 @@ class Sessions:
         self._storage = Storage(limits)
         self._rows = SessionRows(plan.fed, self._storage)
         self.watermark: int | None = None
-        self.late = 0
         self._pieces: list[pa.RecordBatch] = []
         self._waiting: list[pa.RecordBatch] = []  # rows, each with its time twice
         self._waiting_rows = 0
@@ -63,25 +62,21 @@ class Sessions:
 
     # ---- Rows ----
 
-    def add(self, rows: pa.RecordBatch) -> int:
-        """Returns how many of them are late."""
+    def late(self, rows: pa.RecordBatch) -> pa.BooleanArray | None:
+        """As of `panes.Windows`."""
+        first = None if self.watermark is None else self.watermark - self._gap + 1
+        return before(rows.column(self._time), first)
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        """rows: at least one, none of them late."""
         times = nanoseconds(rows.column(self._time))
-        first, late = pc.min(times).as_py(), 0
-        if self.watermark is not None and first + self._gap <= self.watermark:
-            in_time = pc.greater(times, self.watermark - self._gap)
-            rows, times = rows.filter(in_time), times.filter(in_time)
-            late = len(in_time) - len(times)
-            first = pc.min(times).as_py()
-        self.late += late
-        if first is not None:
-            columns = [times, times, *(rows.column(place) for place in self._needed)]
-            self._waiting.append(pa.RecordBatch.from_arrays(columns, schema=self._fed))
-            self._waiting_rows += len(times)
-            end = first + self._gap
-            self._first_end = end if self._first_end is None else min(end, self._first_end)
-            if self._waiting_rows >= WAITING_ROWS:
-                self._take_in()
-        return late
+        columns = [times, times, *(rows.column(place) for place in self._needed)]
+        self._waiting.append(pa.RecordBatch.from_arrays(columns, schema=self._fed))
+        self._waiting_rows += len(times)
+        end = pc.min(times).as_py() + self._gap
+        self._first_end = end if self._first_end is None else min(end, self._first_end)
+        if self._waiting_rows >= WAITING_ROWS:
+            self._take_in()
 
     def _take_in(self) -> None:
         """Rows that wait become pieces of sessions."""

@@ -125,7 +125,8 @@ def test_6_start_of_a_failed_job_starts_it(api: Client, stored: Any, database: D
     assert api.patch(path, json={"stop": "none"}).status_code == 200
     with database.read() as session:
         job = pipelines.get(session, whole.pipeline.id).job
-    assert (job.stop, job.restart_nonce, job.pending) == ("none", whole.job.restart_nonce + 1, True)
+    assert (job.stop, job.restart_nonce) == ("none", whole.job.restart_nonce + 1)
+    assert job.fulfilled != job.revision
     assert woken == ["woken"]
 
 
@@ -136,7 +137,7 @@ def test_7_restart_of_a_stopped_job_is_a_wish_to_run(api: Client, stored: Any, d
     assert (told["stop"], told["action_text"]) == ("none", "Starting")
     with database.read() as session:
         job = pipelines.get(session, whole.pipeline.id).job
-    assert job.pending
+    assert job.fulfilled != job.revision
     assert job.history == whole.job.history + 1  # without the state of before
 
 
@@ -152,18 +153,18 @@ def test_10_a_wish_is_found_without_reading_every_job_ever_made(database: Databa
     for _ in range(20):
         stored("Finished")
     with database.begin() as session:
-        session.execute(update(Job).values(pending=False))
+        session.execute(update(Job).values(fulfilled=Job.revision))
     whole = stored("Stopped", stop="checkpoint")
     with database.begin() as session:
         pipelines.change(session, whole.pipeline.id, {"stop": "none"})
     asked: list[str] = []
     events.listen(database.engine, "before_cursor_execute", lambda *told: asked.append(told[2]))
     with database.read() as session:
-        assert list(jobs.pending(session)) == [whole.job.id]
+        assert list(jobs.unfulfilled(session)) == [whole.job.id]
         (query,) = [one for one in asked if one.startswith("SELECT")]
         plan = session.execute(text(f"EXPLAIN QUERY PLAN {query}")).all()
-        assert "ix_jobs_pending" in str(plan), (query, plan)
-        assert list(jobs.to_watch(session)) == [whole.job.id]
+        assert "ix_jobs_unfulfilled" in str(plan), (query, plan)
+        assert list(jobs.open_jobs(session)) == [whole.job.id]
 
 
 def test_11_what_is_wrong_with_a_function_is_told_when_it_is_created_too(shared: Client) -> None:

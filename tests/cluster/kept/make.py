@@ -70,13 +70,14 @@ def fill(database: Database) -> None:
                 tags={"team": "a"},
                 env_vars={"TOKEN": "secret of the environment"},
                 tables=[row.table.id],
+                checkpoints="/nowhere/checkpoints",
             )
             _run(session, whole, number, state)
 
 
 def _run(session: Any, whole: pipelines.Whole, number: int, state: str) -> None:
     job = whole.job.id
-    facts: dict[str, Any] = {"state": state, "state_since": 2_000_000, "generation": number, "restarts": 1}
+    facts: dict[str, Any] = {"state": state, "state_since": 2_000_000, "generation": number, "restarts": 1, "epoch": 7}
     if state == "CheckpointStopping":
         pipelines.change(session, whole.pipeline.id, {"stop": "checkpoint"})
     if state == "Stopped":

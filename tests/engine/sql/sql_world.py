@@ -256,7 +256,7 @@ def run_killed(text: str, udfs: Sequence[str], monkeypatch: Any) -> dict[str, li
         pipeline = pipeline_of(text, udfs, checkpoints=checkpoints, parallelism=parallelism)
         resume = Path("state").exists()
         with monkeypatch.context() as patch:
-            patch.setattr(failpoints, "reached", _killer(moment))
+            patch.setattr(failpoints, "reached", killer(moment))
             with pytest.raises(Killed):
                 run_pipeline(pipeline, resume=resume)
     pipeline = pipeline_of(text, udfs, checkpoints=checkpoints)
@@ -272,7 +272,7 @@ def results_of(pipeline: Pipeline) -> dict[str, list[str]]:
     return {f"{sink.path} ({names})": _rows(sink.path) for sink, names in found if isinstance(sink, Parts)}
 
 
-def _killer(moment: str) -> Callable[[str], None]:
+def killer(moment: str) -> Callable[[str], None]:
     """Ends the engine when it reaches a moment."""
 
     def reached(name: str) -> None:

@@ -13,8 +13,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sql_world import Killed
 
-from arroyo_udf_plugin import load
+from arroyo_udf_plugin import failpoints, load
 from arroyo_udf_plugin.engine.embedded import run_pipeline
 from arroyo_udf_plugin.errors import RowError
 from arroyo_udf_plugin.pipeline.description import Checkpoints
@@ -42,6 +43,7 @@ async def share_later(n: int, of: int) -> float:
 """
 ROWS = "n,of\n6,2\n1,0\n8,4\n5,\n"
 TABLE = "CREATE TABLE t (n BIGINT, of BIGINT) WITH (connector = 'filesystem', path = 't.csv', type = 'source');"
+NAMES = "CREATE TABLE u (k BIGINT, name TEXT) WITH (connector = 'filesystem', path = 'u.csv', type = 'source');"
 OUT = "CREATE TABLE out WITH (connector = 'filesystem', path = 'out', format = 'parquet', type = 'sink');"
 
 
@@ -53,6 +55,7 @@ def calls(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CALLS", "calls")
     Path("t.csv").write_text(ROWS)
+    Path("u.csv").write_text("k,name\n6,six\n8,eight\n8,VIII\n5,five\n")
     Path("f.so").symlink_to(build_plugin(FUNCTIONS, name="shares"))
     return lambda: sorted(Path("calls").read_text().splitlines()) if Path("calls").exists() else []
 
@@ -94,6 +97,49 @@ def test_calls_are_for_the_rows_that_reach_them(calls: Callable[[], list[str]], 
     assert calls() == made
 
 
+@pytest.mark.parametrize(
+    ("query", "made"),
+    [
+        ("SELECT name FROM t, u WHERE share(n, of) > 1 AND n = k", ["6/2", "8/4", "8/4"]),
+        ("SELECT name FROM t JOIN u ON n = k WHERE share(n, of) > 1", ["6/2", "8/4", "8/4"]),
+        ("SELECT name FROM t INNER JOIN u ON share(n, of) > 1 AND n = k", ["6/2", "8/4", "8/4"]),
+        (
+            "SELECT a.of FROM t a JOIN u ON n = k JOIN t b ON a.n = b.n AND share(b.n, b.of) > 1",
+            ["6/2", "8/4"],
+        ),
+        (
+            "SELECT name FROM t JOIN u ON n = k LEFT JOIN t b ON b.n = 1 WHERE share(t.n, t.of) > 2",
+            ["6/2", "8/4", "8/4"],
+        ),
+        ("SELECT n FROM t LEFT JOIN u ON n = k AND name <> 'VIII' AND share(n, of) > 2", ["6/2", "8/4"]),
+        ("SELECT n FROM t WHERE n > 7 GROUP BY n HAVING share(n, 1) > 7", ["8/1"]),
+        ("SELECT n FROM t WHERE of > 0 GROUP BY n, share(n, of) HAVING share(n, of) > 2", ["6/2", "8/4"]),
+        ("SELECT count(*) AS n, share(n, of) AS s FROM t WHERE of > 2 GROUP BY 2 HAVING s > 1", ["8/4"]),
+        (
+            "SELECT n FROM t WHERE of > 0 QUALIFY row_number() OVER (PARTITION BY of) = 1 AND share(1, of) > 0",
+            ["1/2", "1/4"],
+        ),
+        ("SELECT n FROM t WHERE of > 0 AND n IN (SELECT k FROM u WHERE name = 'six') AND share(n, of) > 2", ["6/2"]),
+        ("SELECT k FROM u WHERE EXISTS (SELECT 1 FROM t WHERE share(n, of) > 2 AND n = k)", ["6/2", "8/4", "8/4"]),
+        (
+            "SELECT k FROM u WHERE k > (SELECT max(of) FROM t WHERE n = k AND of > 0 AND share(n, of) > 0)",
+            ["6/2", "8/4"],
+        ),
+        ("SELECT DISTINCT n FROM t WHERE of = 0 OR share(10 / of, of) > 2", ["2/4", "5/2"]),
+        ("SELECT DISTINCT n FROM t WHERE share(10 / of, of) > 2 AND of <> 0", ["2/4", "5/2"]),
+    ],
+)
+def test_calls_are_for_the_rows_that_conditions_and_joins_leave(
+    calls: Callable[[], list[str]], query: str, made: list[str]
+) -> None:
+    assert answer(f"{query} ORDER BY 1", NAMES)
+    assert set(calls()) == set(made)
+
+
+def test_a_group_without_rows_is_left_to_having(calls: Callable[[], list[str]]) -> None:
+    assert answer("SELECT sum(n) AS s FROM t WHERE n > 99 HAVING coalesce(share(max(n), 1), 1) = 1") == [{"s": None}]
+
+
 def test_a_row_that_fails_ends_the_query(calls: Callable[[], list[str]]) -> None:
     with pytest.raises(RowError, match=r"shares\.share, row 1: ZeroDivisionError"):
         answer("SELECT sum(share(n, of)) AS s FROM t")
@@ -113,6 +159,13 @@ def test_a_policy_is_for_a_view(calls: Callable[[], list[str]]) -> None:
     assert answer("SELECT sum(s) AS s FROM shares", policy, view) == [{"s": 5.0}]
 
 
+def test_overflow_is_as_the_guide_says(calls: Callable[[], list[str]]) -> None:
+    Path("t.csv").write_text(f"n,of\n{2**63 - 1},1\n")
+    twice = "(SELECT n FROM t UNION ALL SELECT n FROM t) x"
+    told = f"SELECT n + 1 AS s, CAST(n AS DECIMAL(38, 0)) + 1 AS d, sum(n) AS t FROM {twice} GROUP BY n"
+    assert answer(told) == [{"s": -(2**63), "d": 2**63, "t": -2}]
+
+
 def test_sources_without_an_end_have_no_answer(calls: Callable[[], list[str]]) -> None:
     endless = "CREATE TABLE e (n BIGINT) WITH (connector = 'filesystem', path = 't.csv', 'source.watch' = '1 hour');"
     for query in ("SELECT DISTINCT n FROM e", "SELECT n FROM t WHERE n IN (SELECT n FROM e)"):
@@ -127,6 +180,10 @@ def test_errors_have_places_and_name_what_to_write(calls: Callable[[], list[str]
         ("SELECT n, n FROM t ORDER BY 1", "two columns t.n: write AS"),
         ("SELECT DISTINCT n FROM u", "there is no table u"),
         ("SELECT share('a', of) AS s FROM t ORDER BY 1", "write CAST"),
+        ("SELECT share(*) AS s FROM t ORDER BY 1", r"1 arguments are given, and the function is share\(n: int64"),
+        ("SELECT share(n, of) OVER () AS s FROM t", "leave OVER and FILTER out"),
+        ("SELECT n FROM t ASOF JOIN t b MATCH_CONDITION (t.n >= b.n) ON t.n = b.n", "ASOF JOIN is not supported"),
+        ("SELECT n FROM t WHERE EXISTS (SELECT max(b.n) FROM t b WHERE b.n = t.of AND share(b.n, 1) > 0)", "a JOIN"),
     ):
         with pytest.raises(Refused, match=told):
             script(query)
@@ -169,6 +226,40 @@ def test_it_answers_once(calls: Callable[[], list[str]]) -> None:
     for _ in range(2):
         run_pipeline(pipeline)
         assert pq.read_table("out").to_pylist() == [{"c": 4}]
+
+
+@pytest.mark.parametrize(
+    ("query", "at_the_end"),
+    [
+        ("SELECT sum(share(n, of)) AS s FROM t WHERE of > 0", True),
+        ("SELECT n FROM (SELECT n FROM t ORDER BY n LIMIT 3) x UNION ALL SELECT max(n) FROM t", True),
+        ("SELECT n FROM t", False),
+        ("SELECT n FROM t UNION ALL SELECT max(n) FROM t", False),
+        ("SELECT max(s) AS m FROM shares", False),
+    ],
+)
+def test_an_answer_at_the_end_is_one_epoch(calls: Callable[[], list[str]], query: str, at_the_end: bool) -> None:
+    """A run that is killed before it reads again, unless calls would be made again."""
+    view = "CREATE VIEW shares AS SELECT share(n, 1) AS s FROM t;"
+    with contextlib.closing(plan(script(query, view).pipeline)) as planned:
+        assert planned.answers_at_the_end == at_the_end
+
+
+def test_a_killed_query_reads_again(calls: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    pipeline = script("SELECT sum(share(n, of)) AS s FROM t WHERE of > 0").pipeline
+    pipeline = pipeline.model_copy(update={"checkpoints": Checkpoints(place="state")})
+
+    def killed(moment: str) -> None:
+        if moment == "staged":
+            raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(failpoints, "reached", killed)
+        with pytest.raises(Killed):
+            run_pipeline(pipeline)
+    run_pipeline(pipeline)
+    assert pq.read_table("out").to_pylist() == [{"s": 5.0}]
+    assert calls() == ["6/2", "6/2", "8/4", "8/4"]
 
 
 def test_tables_may_have_any_name(calls: Callable[[], list[str]]) -> None:

@@ -58,6 +58,15 @@ def test_the_result_of_an_engine_that_is_killed(name: str, monkeypatch: pytest.M
     assert run_killed(query.text, UDFS, monkeypatch) == query.results
 
 
+@pytest.mark.parametrize("name", [name for name in ANSWERED if name.startswith(("tumble", "session", "hop", "join_"))])
+def test_the_result_if_datafusion_takes_batches_in_documented_ways_only(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("sql.feed", "sql.query", "windows.grouping"):
+        monkeypatch.setattr(f"arroyo_udf_plugin.{module}.works", lambda: False)
+    assert run(ANSWERED[name].text, UDFS) == ANSWERED[name].results
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_the_refusal(name: str) -> None:
     assert refusal(REFUSED[name].text) == REFUSED[name].refused

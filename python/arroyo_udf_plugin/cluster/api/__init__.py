@@ -40,6 +40,7 @@ from .output import router as output
 from .parts import Parts
 from .pipelines import router as pipelines
 from .profiles import router as profiles
+from .restoring import router as restoring
 from .tables import router as tables
 from .transport import Transport
 from .udfs import router as udfs
@@ -62,9 +63,9 @@ def create_app(parts: Parts) -> App:
     )
     api.state.parts = parts
     failures.install(api)
-    for router in (ping, connectors, profiles, tables, udfs, pipelines, jobs, checkpoints, output, metrics):
+    for router in (ping, connectors, profiles, tables, udfs, pipelines, jobs, checkpoints, restoring, output, metrics):
         api.include_router(router, prefix="/v1")
-    for router in (pipelines, jobs, checkpoints, output, metrics):
+    for router in (pipelines, jobs, checkpoints, restoring, output, metrics):
         own = [fastapi.Depends(_our_organization)]
         api.include_router(router, prefix=_ORGANIZATION, dependencies=own, include_in_schema=False)
 

@@ -22,7 +22,7 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.orm.exc import ObjectDeletedError, StaleDataError
 from starlette.exceptions import HTTPException
 
-from ..database.errors import InUse, NotFound, Taken, is_outage
+from ..database.errors import Ended, InUse, NotFound, Taken, is_outage
 from .shapes.base import Failure
 
 _RACES = (IntegrityError, StaleDataError, ObjectDeletedError)
@@ -47,6 +47,7 @@ def install(app: fastapi.FastAPI) -> None:
     app.add_exception_handler(NotFound, _not_found)
     for kind in (Taken, InUse):
         app.add_exception_handler(kind, _conflict)
+    app.add_exception_handler(Ended, _ended)
     app.add_exception_handler(SQLAlchemyError, _of_database)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
@@ -68,6 +69,10 @@ async def _not_found(request: fastapi.Request, error: Exception) -> JSONResponse
 
 async def _conflict(request: fastapi.Request, error: Exception) -> JSONResponse:
     return _failed(400, str(error))
+
+
+async def _ended(request: fastapi.Request, error: Exception) -> JSONResponse:
+    return _failed(409, str(error))
 
 
 async def _of_database(request: fastapi.Request, error: Exception) -> JSONResponse:

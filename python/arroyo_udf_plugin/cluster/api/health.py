@@ -35,11 +35,13 @@ async def live(request: Request) -> JSONResponse:
 
 
 async def ready(request: Request) -> JSONResponse:
-    """It can work: the database answers, and is of its revision."""
+    """It can work: the database answers, and is of its revision; and the controller of this process, if any, lives."""
     parts: Parts = request.app.state.parts
     try:
         await run_in_threadpool(parts.database.check)
     except Exception as error:
         LOG.warning("the database cannot be used: %s", error)  # who asks needs no token: addresses are not told
         return JSONResponse({"error": "the database cannot be used: the log says why"}, 503)
+    if not parts.is_controlled():
+        return JSONResponse({"error": "the controller of this program has ended: start the program again"}, 503)
     return JSONResponse({"status": "ready"})

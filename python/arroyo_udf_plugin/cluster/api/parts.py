@@ -22,7 +22,8 @@ class Parts:
 
     wake: called after each new wish, for a controller in this process; it must not wait.
     checkpoints: where checkpoints of jobs are, if their pipelines do not say otherwise.
-    sources: metrics of this process, beside those from the database.
+    sources: metrics of this process, beside those from the database. roots: folders in which files of pipelines may
+    be; None: anywhere. is_controlled: False: this process had a controller, and it has ended.
     """
 
     database: Database
@@ -33,6 +34,8 @@ class Parts:
     preview_ttl: int = 60_000_000
     checkpoints: str = ""
     sources: Sequence[Source] = ()
+    roots: Sequence[str] | None = None
+    is_controlled: Callable[[], bool] = lambda: True
 
     @classmethod
     def configured(
@@ -54,6 +57,7 @@ class Parts:
             checkpoint_interval=round(settings.pipeline.checkpoint_interval * 1e6),
             checkpoints=settings.checkpoints,
             sources=sources,
+            roots=roots or None,
         )
 
 

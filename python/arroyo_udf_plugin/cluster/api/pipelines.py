@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 import fastapi
@@ -12,11 +13,16 @@ from fastapi.responses import Response
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
+from ...engine.epoch_files import EpochFiles
+from ...engine.manifest import difference
+from ...engine.store import open_store
+from ...errors import InvalidArgument
 from ..database import history
 from ..database import pipelines as rows
 from ..database.errors import NotFound
 from ..database.pipelines import Whole
 from ..functions.artifacts import moved
+from ..functions.roots import outside_of
 from .bodies import JsonRoute
 from .failures import Refusal
 from .libraries import with_stored
@@ -39,6 +45,7 @@ from .shapes.udfs import Udf
 from .told import pipeline_of
 
 router = fastapi.APIRouter(tags=["pipelines"], route_class=JsonRoute)
+_PATIENCE = 5.0  # seconds for an object store that does not answer
 
 OwnId = Annotated[str, fastapi.Path(min_length=1, max_length=200)]
 
@@ -75,6 +82,7 @@ async def _created(parts: Parts, asked: PipelinePost, id: str | None) -> Pipelin
         environment=asked.env_vars,
         state_url=asked.state_url,
     )
+    _check_place(parts, asked)
     every = asked.checkpoint_interval_micros or found.checkpoint_interval or parts.checkpoint_interval
     return await _stored(
         parts,
@@ -86,10 +94,23 @@ async def _created(parts: Parts, asked: PipelinePost, id: str | None) -> Pipelin
         checkpoint_interval_micros=every,
         tags=asked.tags,
         state_url=asked.state_url,
+        checkpoints=parts.checkpoints,
         env_vars=asked.env_vars,
         scheduler_config=asked.scheduler_config,
         tables=found.tables,
     )
+
+
+def _check_place(parts: Parts, asked: PipelinePost) -> None:
+    """Raises Refusal for a place of the state that is none, or is outside of the folders that may be used."""
+    if asked.state_url is None:
+        return
+    try:
+        where = rows.state_location(asked.state_url, asked.env_vars or {})
+    except InvalidArgument as error:
+        raise Refusal(400, f"state_url: {error}") from None
+    if parts.roots is not None and not where.is_below([Path(root) for root in parts.roots]):
+        raise Refusal(400, f"state_url: {where} is outside of the folders that pipelines may use")
 
 
 @router.post("/pipelines/preview")
@@ -157,15 +178,20 @@ def patch(parts: ThePart, id: str, asked: PipelinePatch) -> Pipeline:
     with parts.database.begin() as session:
         whole = rows.get(session, id)
         if changes:
-            _check_change(whole, changes)
+            _check_change(parts, whole, changes)
             rows.change(session, id, changes)
         told = pipeline_of(rows.get(session, id))
     parts.wake()
     return told
 
 
-def _check_change(whole: Whole, changes: Mapping[str, Any]) -> None:
-    """Raises Refusal for what would never happen."""
+def _check_change(parts: Parts, whole: Whole, changes: Mapping[str, Any]) -> None:
+    """Raises Refusal for what would never happen, and for files that may not be used."""
+    program = whole.pipeline.program
+    if parts.roots is not None and "env_vars" in changes:
+        values = {**program.get("variables", {}), **changes["env_vars"]}
+        if (why := outside_of(program["pipeline"], parts.roots, values)) is not None:
+            raise Refusal(400, f"env_vars: {why}")
     if whole.pipeline.is_preview and set(changes) - {"stop"}:
         raise Refusal(400, "a preview can only be stopped: create a pipeline of its query")
 
@@ -173,7 +199,7 @@ def _check_change(whole: Whole, changes: Mapping[str, Any]) -> None:
 @router.post("/pipelines/{id}/restart")
 async def restart(parts: ThePart, id: str, asked: PipelineRestart) -> Pipeline:
     """Starts the job anew, from its last checkpoint or without state, also if it has stopped or failed."""
-    found = await _planned_anew(parts, id, asked) if asked.replan else None
+    found = await _planned_anew(parts, id, asked) if asked.replans else None
 
     def write(session: Session, libraries: Mapping[str, str]) -> Pipeline:
         if rows.get(session, id).pipeline.is_preview:
@@ -182,12 +208,13 @@ async def restart(parts: ThePart, id: str, asked: PipelineRestart) -> Pipeline:
             rows.replan(
                 session,
                 id,
+                query=asked.query,
                 program=moved(found.program, libraries),
                 graph=found.planned.graph or {},
                 tables=found.tables,
                 libraries=found.program["artifacts"].values(),
             )
-        whole = rows.restart(session, id, force=bool(asked.force), ignore_state=bool(asked.ignore_state))
+        whole = rows.restart(session, id, force=bool(asked.force), ignore_state=asked.discards)
         return pipeline_of(whole)
 
     told = await with_stored(parts, () if found is None else found.used, write)
@@ -197,20 +224,36 @@ async def restart(parts: ThePart, id: str, asked: PipelineRestart) -> Pipeline:
 
 async def _planned_anew(parts: Parts, id: str, asked: PipelineRestart) -> PlannedQuery:
     """A pipeline as it would be created now. Raises Refusal if it could not go on from its checkpoints."""
-    whole = await run_in_threadpool(_read, parts, id)
-    pipeline, job, _ = whole
+    pipeline, job, _ = whole = await run_in_threadpool(_read, parts, id)
     found = await plan_query(
         parts,
-        pipeline.query,
+        pipeline.query if asked.query is None else asked.query,
         [Udf.model_validate(udf) for udf in pipeline.udfs],
         _safe(pipeline.name),
-        job.parallelism,
+        job.parallelism if asked.discards else pipeline.program["pipeline"].get("parallelism", 1),
         environment=job.env_vars,
         state_url=pipeline.state_url,
     )
-    if not asked.ignore_state and _without_libraries(found.program) != _without_libraries(pipeline.program):
-        raise Refusal(400, "the query means something else by now, so it cannot go on: send ignore_state, too")
+    program = found.program
+    if not asked.discards and _without_libraries(program) != _without_libraries(pipeline.program):
+        why = await run_in_threadpool(_why_not, whole, found.planned.fingerprint or {})
+        if why is not None:
+            raise Refusal(400, f"the query means something else by now, so it cannot go on: {why}; send discard_state")
     return found
+
+
+def _why_not(whole: Whole, fingerprint: Mapping[str, Any]) -> str | None:
+    """Why the state in the job's checkpoints does not fit to a pipeline; None: it fits, as far as this tells."""
+    place = rows.state_of(whole.job)
+    if place is None:
+        return None
+    try:
+        files = EpochFiles(open_store(place, _PATIENCE))
+        numbers = files.numbers()
+        was = files.read(numbers[-1]).fingerprint if numbers else {}
+        return difference(was, {**fingerprint, "name": was["name"]}) if was else None
+    except (InvalidArgument, FileNotFoundError) as error:
+        return f"its checkpoints cannot be read here ({error})"
 
 
 def _read(parts: Parts, id: str) -> Whole:
@@ -229,7 +272,7 @@ def _without_libraries(program: Mapping[str, Any]) -> Any:
 def delete(parts: ThePart, id: str) -> Response:
     """With its job and all that is known of it. The answer is empty."""
     with parts.database.begin() as session:
-        rows.delete(session, id, parts.checkpoints)
+        rows.delete(session, id)
     parts.wake()
     return Response()
 

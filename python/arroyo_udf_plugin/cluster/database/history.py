@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, and_, delete, exists, func, insert, or_, select, tuple_
+from sqlalchemy import ColumnElement, and_, delete, exists, func, insert, or_, select, tuple_, update
 from sqlalchemy.orm import Session, aliased
 
 from .errors import NotFound
@@ -86,6 +86,7 @@ def checkpoint(
     epoch: int,
     *,
     generation: int,
+    history: int = 0,
     state: str,
     start_time: int,
     finish_time: int | None = None,
@@ -99,6 +100,7 @@ def checkpoint(
             job_id=job_id,
             epoch=epoch,
             generation=generation,
+            history=history,
             state=state,
             checkpoint_type=checkpoint_type,
             start_time=start_time,
@@ -115,6 +117,13 @@ def checkpoints(session: Session, job_id: str) -> Sequence[Checkpoint]:
     return session.scalars(found.order_by(Checkpoint.epoch)).all()
 
 
+def retain(session: Session, job_id: str, history: int, epochs: Collection[int]) -> None:
+    """These, of this history, and no others can be gone back to."""
+    is_retained = and_(Checkpoint.history == history, Checkpoint.epoch.in_(epochs))
+    known = update(Checkpoint).where(Checkpoint.job_id == job_id, Checkpoint.retained != is_retained)
+    session.execute(known.values(retained=is_retained).execution_options(synchronize_session=False))
+
+
 def one_checkpoint(session: Session, job_id: str, epoch: int) -> Checkpoint:
     """Raises NotFound."""
     found = session.get(Checkpoint, (job_id, epoch))
@@ -124,8 +133,9 @@ def one_checkpoint(session: Session, job_id: str, epoch: int) -> Checkpoint:
 
 
 def drop_checkpoints(session: Session, job_id: str, before: int, after: int) -> None:
-    """Forgets epochs before the one, and after the other: those are of a history that a start without state ended."""
-    outside = or_(Checkpoint.epoch < before, Checkpoint.epoch > after)
+    """Forgets epochs before the one, unless they are retained, and after the other: those are of a history that a
+    start without state ended."""
+    outside = or_(and_(Checkpoint.epoch < before, Checkpoint.retained.is_(False)), Checkpoint.epoch > after)
     session.execute(delete(Checkpoint).where(Checkpoint.job_id == job_id, outside))
 
 
@@ -194,11 +204,11 @@ def put_output(
     row = JobOutput(
         job_id=job_id,
         number=0 if before is None else before + 1,
-        operator_id=operator_id,
+        operator_id=storable(operator_id),
         subtask_idx=subtask_idx,
         start_id=start_id,
         timestamps=list(timestamps),
-        batch=batch,
+        batch=storable(batch),
     )
     session.add(row)
     session.flush()

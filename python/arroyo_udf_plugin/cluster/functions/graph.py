@@ -109,7 +109,7 @@ def _kind(operator: OperatorModel, is_async: bool) -> str:
             return "WindowFunction"
         if operator.gap is not None:
             return "SessionWindowAggregate"
-        sliding = operator.slide is not None and operator.slide != operator.width
+        sliding = operator.slide not in (None, operator.width) or operator.slide_months not in (None, operator.months)
         return "SlidingWindowAggregate" if sliding else "TumblingWindowAggregate"
     if isinstance(operator, Functions):
         return "AsyncUdf" if is_async else "ArrowValue"

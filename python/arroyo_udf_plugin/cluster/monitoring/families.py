@@ -53,6 +53,7 @@ METRICS: dict[str, tuple[_Kind, str]] = {
     "arroyo_udf_controller_transitions_total": ("counter", "Changes of states of jobs, by event and new state."),
     "arroyo_udf_controller_recoveries_total": ("counter", "How often a job was lost, and was to start again."),
     "arroyo_udf_controller_database_failures_total": ("counter", "Failures of the database."),
+    "arroyo_udf_controller_refused_messages_total": ("counter", "Messages of workers that were not understood."),
     "arroyo_udf_controller_checkpoint_seconds": ("histogram", "Seconds that checkpoints of all jobs took."),
     "arroyo_udf_controller_checkpoint_bytes_total": ("counter", "Bytes of the checkpoints of all jobs."),
 }

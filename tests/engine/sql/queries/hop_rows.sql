@@ -1,5 +1,5 @@
-SELECT hop(interval '1 day', interval '2 days') AS window, median(alt) AS m, count(DISTINCT small) AS d FROM timed GROUP BY 1
--- reference SELECT named_struct('start', s, 'end', s + interval '2 days') AS window, median(alt) AS m, count(DISTINCT small) AS d FROM
+SELECT hop(interval '1 day', interval '2 days') AS window, median(CAST(alt AS DOUBLE)) AS m, count(DISTINCT small) AS d FROM timed GROUP BY 1
+-- reference SELECT named_struct('start', s, 'end', s + interval '2 days') AS window, median(CAST(alt AS DOUBLE)) AS m, count(DISTINCT small) AS d FROM
 -- reference (SELECT *, date_bin(interval '1 day', day) - i AS s FROM (SELECT *, unnest([interval '0 days', interval '1 day']) AS i FROM timed)) GROUP BY 1
 -- result rows (window, m, d)
 -- [{"start": "2012-12-31 00:00:00", "end": "2013-01-02 00:00:00"}, 19.0, 3]

@@ -1,2 +1,2 @@
-SELECT count(*) FROM timed GROUP BY tumble(interval '1 month')
--- refused 1:44: months have no length: write days
+SELECT count(*) FROM timed GROUP BY tumble(interval '1 month 3 days')
+-- refused 1:44: months differ in length: write an interval of months alone, or of days and less

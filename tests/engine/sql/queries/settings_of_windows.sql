@@ -1,5 +1,5 @@
-SET memory_limit = 100; SET disk_limit = '1 GiB'; SET checkpoint_interval = INTERVAL '5 seconds'; SET checkpoint_rows = 7;
-SELECT small, tumble(interval '2 days') AS window, median(alt) AS m FROM timed GROUP BY 1, 2
+SET memory_limit = 100; SET disk_limit = '1 GiB'; SET checkpoint_interval = INTERVAL '5 seconds'; SET checkpoint_rows = 7; SET allowed_lateness = INTERVAL '2 hours'; SET on_late = 'drop';
+SELECT small, tumble(interval '2 days') AS window, median(CAST(alt AS DOUBLE)) AS m FROM timed GROUP BY 1, 2
 -- result rows (small, window, m)
 -- [0, {"start": "2013-01-01 00:00:00", "end": "2013-01-03 00:00:00"}, 11.0]
 -- [0, {"start": "2013-01-03 00:00:00", "end": "2013-01-05 00:00:00"}, 74.0]

@@ -1,6 +1,6 @@
 SELECT small, tumble(interval '2 days') AS window, median(speed) AS m, count(DISTINCT tail) AS tails, avg(cents) AS c,
        string_agg(tail, ',' ORDER BY id DESC) AS t, first_value(alt) IGNORE NULLS AS f,
-       approx_percentile_cont(0.5) WITHIN GROUP (ORDER BY alt) AS p, array_agg(id ORDER BY id) AS ids
+       approx_percentile_cont(0.5) WITHIN GROUP (ORDER BY CAST(alt AS DOUBLE)) AS p, array_agg(id ORDER BY id) AS ids
 FROM timed GROUP BY 1, 2
 -- result rows (small, window, m, tails, c, t, f, p, ids)
 -- [0, {"start": "2013-01-01 00:00:00", "end": "2013-01-03 00:00:00"}, 37.5, 2, "3.750000", "N06,N00", 32, 11.0, [0, 3, 6]]

@@ -57,6 +57,8 @@ class Pipeline(Answer):
     preview: bool
     state_url: str | None
     tags: dict[str, str]
+    waits_for: str | None
+    """As its job's."""
 
 
 class PipelinePost(Asked):
@@ -86,8 +88,20 @@ class PipelineRestart(Asked):
     """End the workers at once, without a checkpoint."""
     ignore_state: bool | None = None
     """Start from the beginning, without the state in checkpoints."""
+    discard_state: bool | None = None
+    """The same: the state is given up, and rows are read, and come, again."""
     replan: bool | None = None
     """Plan the query anew, with the saved functions, tables and profiles as they are now."""
+    query: Query | None = None
+    """Run this query from now on. It goes on from the last checkpoint if the state fits to it."""
+
+    @property
+    def discards(self) -> bool:
+        return bool(self.ignore_state or self.discard_state)
+
+    @property
+    def replans(self) -> bool:
+        return bool(self.replan) or self.query is not None
 
 
 class PreviewPost(Asked):

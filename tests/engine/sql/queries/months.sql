@@ -1,0 +1,34 @@
+CREATE TABLE spread (id BIGINT, tail TEXT, alt BIGINT, small INT, day TIMESTAMP(6), at TIMESTAMP(6) GENERATED ALWAYS AS (arrow_cast(arrow_cast(day, 'Int64') + id * 1555200000000, 'Timestamp(Microsecond, None)')), WATERMARK FOR at AS at - INTERVAL '1 day') WITH (connector = 'filesystem', path = 'flights', format = 'parquet', type = 'source');
+SELECT small, tumble(interval '1 month') AS window, count(*) AS n, sum(alt) AS s, plane(max(tail)) AS p FROM spread GROUP BY 1, 2;
+INSERT INTO out SELECT tumble(interval '1 year') AS w, median(alt) AS m FROM spread GROUP BY w HAVING count(*) > 3;
+-- reference CREATE VIEW spread AS SELECT *, arrow_cast(arrow_cast(day, 'Int64') + id * 1555200000000, 'Timestamp(Microsecond, None)') AS at FROM timed;
+-- reference SELECT small, named_struct('start', date_bin(interval '1 month', at), 'end', date_bin(interval '1 month', at) + interval '1 month') AS window, count(*) AS n, sum(alt) AS s, plane(max(tail)) AS p FROM spread GROUP BY 1, 2;
+-- reference INSERT INTO out SELECT named_struct('start', date_bin(interval '1 year', at), 'end', date_bin(interval '1 year', at) + interval '1 year') AS w, median(alt) AS m FROM spread GROUP BY 1 HAVING count(*) > 3;
+-- result rows (small, window, n, s, p)
+-- [0, {"start": "2013-01-01 00:00:00", "end": "2013-02-01 00:00:00"}, 1, -10, "P-N00"]
+-- [0, {"start": "2013-02-01 00:00:00", "end": "2013-03-01 00:00:00"}, 1, 11, null]
+-- [0, {"start": "2013-04-01 00:00:00", "end": "2013-05-01 00:00:00"}, 1, 32, "P-N06"]
+-- [0, {"start": "2013-06-01 00:00:00", "end": "2013-07-01 00:00:00"}, 1, null, "P-N09"]
+-- [0, {"start": "2013-08-01 00:00:00", "end": "2013-09-01 00:00:00"}, 1, 74, "P-N12"]
+-- [0, {"start": "2013-10-01 00:00:00", "end": "2013-11-01 00:00:00"}, 1, 5, "P-N15"]
+-- [0, {"start": "2013-11-01 00:00:00", "end": "2013-12-01 00:00:00"}, 1, 26, "P-N18"]
+-- [0, {"start": "2014-01-01 00:00:00", "end": "2014-02-01 00:00:00"}, 1, 47, "P-N21"]
+-- [1, {"start": "2013-01-01 00:00:00", "end": "2013-02-01 00:00:00"}, 1, 27, "P-D01"]
+-- [1, {"start": "2013-03-01 00:00:00", "end": "2013-04-01 00:00:00"}, 1, null, "P-D04"]
+-- [1, {"start": "2013-05-01 00:00:00", "end": "2013-06-01 00:00:00"}, 1, 69, "P-D07"]
+-- [1, {"start": "2013-07-01 00:00:00", "end": "2013-08-01 00:00:00"}, 1, 0, null]
+-- [1, {"start": "2013-08-01 00:00:00", "end": "2013-09-01 00:00:00"}, 1, 21, "P-D13"]
+-- [1, {"start": "2013-10-01 00:00:00", "end": "2013-11-01 00:00:00"}, 1, 42, "P-D16"]
+-- [1, {"start": "2013-12-01 00:00:00", "end": "2014-01-01 00:00:00"}, 1, null, "P-D19"]
+-- [1, {"start": "2014-02-01 00:00:00", "end": "2014-03-01 00:00:00"}, 1, -6, "P-D22"]
+-- [2, {"start": "2013-02-01 00:00:00", "end": "2013-03-01 00:00:00"}, 1, 64, "P-B02"]
+-- [2, {"start": "2013-04-01 00:00:00", "end": "2013-05-01 00:00:00"}, 1, -5, "P-B05"]
+-- [2, {"start": "2013-05-01 00:00:00", "end": "2013-06-01 00:00:00"}, 1, 16, "P-B08"]
+-- [2, {"start": "2013-07-01 00:00:00", "end": "2013-08-01 00:00:00"}, 1, 37, "P-B11"]
+-- [2, {"start": "2013-09-01 00:00:00", "end": "2013-10-01 00:00:00"}, 1, null, "P-B14"]
+-- [2, {"start": "2013-11-01 00:00:00", "end": "2013-12-01 00:00:00"}, 1, 79, null]
+-- [2, {"start": "2014-01-01 00:00:00", "end": "2014-02-01 00:00:00"}, 1, 10, "P-B20"]
+-- [2, {"start": "2014-02-01 00:00:00", "end": "2014-03-01 00:00:00"}, 1, 31, "P-B23"]
+-- result out (w, m)
+-- [{"start": "2013-01-01 00:00:00", "end": "2014-01-01 00:00:00"}, 26.5]
+-- [{"start": "2014-01-01 00:00:00", "end": "2015-01-01 00:00:00"}, 20.5]

@@ -1,0 +1,22 @@
+CREATE TABLE spread (id BIGINT, tail TEXT, alt BIGINT, small INT, day TIMESTAMP(6), at TIMESTAMP(6) GENERATED ALWAYS AS (arrow_cast(arrow_cast(day, 'Int64') + id * 1555200000000, 'Timestamp(Microsecond, None)')), WATERMARK FOR at AS at - INTERVAL '1 day') WITH (connector = 'filesystem', path = 'flights', format = 'parquet', type = 'source');
+SELECT hop(interval '1 month', interval '3 months') AS w, count(*) AS n, count(DISTINCT small) AS d FROM spread GROUP BY w;
+-- reference CREATE VIEW spread AS SELECT *, arrow_cast(arrow_cast(day, 'Int64') + id * 1555200000000, 'Timestamp(Microsecond, None)') AS at FROM timed;
+-- reference SELECT named_struct('start', s, 'end', s + interval '3 months') AS w, count(*) AS n, count(DISTINCT small) AS d FROM
+-- reference (SELECT *, date_bin(interval '1 month', at) - i AS s FROM (SELECT *, unnest([interval '0 months', interval '1 month', interval '2 months']) AS i FROM spread)) GROUP BY 1;
+-- result rows (w, n, d)
+-- [{"start": "2012-11-01 00:00:00", "end": "2013-02-01 00:00:00"}, 2, 2]
+-- [{"start": "2012-12-01 00:00:00", "end": "2013-03-01 00:00:00"}, 4, 3]
+-- [{"start": "2013-01-01 00:00:00", "end": "2013-04-01 00:00:00"}, 5, 3]
+-- [{"start": "2013-02-01 00:00:00", "end": "2013-05-01 00:00:00"}, 5, 3]
+-- [{"start": "2013-03-01 00:00:00", "end": "2013-06-01 00:00:00"}, 5, 3]
+-- [{"start": "2013-04-01 00:00:00", "end": "2013-07-01 00:00:00"}, 5, 3]
+-- [{"start": "2013-05-01 00:00:00", "end": "2013-08-01 00:00:00"}, 5, 3]
+-- [{"start": "2013-06-01 00:00:00", "end": "2013-09-01 00:00:00"}, 5, 3]
+-- [{"start": "2013-07-01 00:00:00", "end": "2013-10-01 00:00:00"}, 5, 3]
+-- [{"start": "2013-08-01 00:00:00", "end": "2013-11-01 00:00:00"}, 5, 3]
+-- [{"start": "2013-09-01 00:00:00", "end": "2013-12-01 00:00:00"}, 5, 3]
+-- [{"start": "2013-10-01 00:00:00", "end": "2014-01-01 00:00:00"}, 5, 3]
+-- [{"start": "2013-11-01 00:00:00", "end": "2014-02-01 00:00:00"}, 5, 3]
+-- [{"start": "2013-12-01 00:00:00", "end": "2014-03-01 00:00:00"}, 5, 3]
+-- [{"start": "2014-01-01 00:00:00", "end": "2014-04-01 00:00:00"}, 4, 3]
+-- [{"start": "2014-02-01 00:00:00", "end": "2014-05-01 00:00:00"}, 2, 2]
