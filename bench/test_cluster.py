@@ -85,6 +85,8 @@ class Program:
                 break
         else:
             raise AssertionError(f"{name} has not started")
+        token = (data / "token").read_text().strip()
+        self._headers = {"Content-Type": "application/json", "Authorization": f"Bearer {token}"}
         assert self.call("GET", "/ping") == "Pong"
         self.seconds = time.perf_counter() - start
         self._reading = threading.Thread(target=self._process.stderr.read, daemon=True)
@@ -108,7 +110,7 @@ class Program:
         connection = http.client.HTTPConnection(str(self._address.hostname), self._address.port, timeout=PATIENCE)
         text = None if body is None else json.dumps(body)
         with contextlib.closing(connection):
-            connection.request(method, f"/api/v1{path}", text, {"Content-Type": "application/json"})
+            connection.request(method, f"/api/v1{path}", text, self._headers)
             with connection.getresponse() as answer:
                 assert answer.status == 200, answer.read()
                 yield answer

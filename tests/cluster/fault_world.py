@@ -370,7 +370,7 @@ class World:
         living = [name for name in ("api 0", "api 1") if name not in self._down]
         if not living:
             raise Refused("no API runs")
-        return Client(self._programs[self.rng.choice(living)].address)
+        return Client(self._programs[self.rng.choice(living)])
 
     # ---- Processes ----
 

@@ -17,6 +17,7 @@ from arroyo_udf_plugin.cluster import watched
 from arroyo_udf_plugin.cluster.database import history, pipelines
 from arroyo_udf_plugin.cluster.database.models import Job, JobStatus
 from arroyo_udf_plugin.cluster.database.opened import Database
+from arroyo_udf_plugin.cluster.records import Records
 from arroyo_udf_plugin.cluster.states import Event
 from arroyo_udf_plugin.cluster.wishes import wanted
 from arroyo_udf_plugin.pipeline.description import (
@@ -69,7 +70,7 @@ def test_a_pipeline_runs_to_its_end(cluster: Cluster, tmp_path: Path) -> None:
     assert status.finish_time is not None
     assert whole.job.created_at <= status.start_time <= status.finish_time
     with cluster.database.read() as session:
-        assert history.numbers(session, whole.job.id)[-1].numbers["rows_out"] == 1000
+        assert Records(tmp_path).numbers(whole.job.id)[-1].numbers["rows_out"] == 1000
         assert history.checkpoints(session, whole.job.id)
         assert [row.message for row in history.logged(session, whole.job.id, 9).rows] == ["Finished", "Running"]
 

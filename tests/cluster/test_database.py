@@ -19,6 +19,7 @@ from arroyo_udf_plugin.cluster.database.leading import LeaderLock
 from arroyo_udf_plugin.cluster.database.models import Base, Job, JobStatus, Pipeline
 from arroyo_udf_plugin.cluster.database.opened import LATEST, Database
 from arroyo_udf_plugin.cluster.database.sealing import Keys
+from arroyo_udf_plugin.cluster.database.totals import Totals, alone, totals
 from arroyo_udf_plugin.errors import InvalidArgument, InvalidState
 
 
@@ -311,28 +312,6 @@ def test_checkpoints_are_listed_by_epoch_without_failed_ones(each: Database) -> 
         assert [one.epoch for one in history.checkpoints(session, job)] == [2]
 
 
-def test_output_is_kept_for_late_readers_and_bounded(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history, "_OUTPUT_KEPT", 3)
-    with database.begin() as session:
-        job = made(session).job.id
-        for number in range(5):
-            history.put_output(session, job, "sink", 0, number, [number], f"[{number}]")
-        rows = history.output(session, job)
-        assert [row.batch for row in rows] == ["[2]", "[3]", "[4]"]
-        assert [row.start_id for row in history.output(session, job, rows[0].serial)] == [3, 4]
-        monkeypatch.setattr(history, "_OUTPUT_AT_ONCE", 2)
-        assert [row.start_id for row in history.output(session, job)] == [2, 3]
-
-
-def test_numbers_of_the_last_minutes_are_kept(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    with database.begin() as session:
-        job = made(session).job.id
-        for time in (1, 100_000_000, 300_000_002):
-            monkeypatch.setattr(history, "now", lambda time=time: time)
-            history.count(session, {job: {"rows_in": time}})
-        assert [row.at for row in history.numbers(session, job)] == [100_000_000, 300_000_002]
-
-
 def test_profiles_and_tables_in_use_cannot_be_deleted(each: Database) -> None:
     with each.begin() as session:
         profile = connections.create_profile(session, name="broker", connector="kafka", config={"a": 1})
@@ -487,3 +466,24 @@ def test_an_epoch_that_was_told_is_not_forgotten_for_an_earlier_one(each: Databa
         for epoch in (3, 7, 5):
             jobs.came_to(session, job, epoch)
         assert pipelines.of_job(session, job).status.epoch == 7
+
+
+def test_what_all_have_together_is_counted_while_a_controller_leads(each: Database) -> None:
+    """Both have a lock in PostgreSQL, each its own."""
+    lock = LeaderLock(each)
+    assert lock.hold()
+    try:
+        with each.begin() as session:
+            alone(session)
+            first = made(session, parallelism=3)
+            made(session, is_preview=True)
+            assert totals(session) == Totals(pipelines=1, parallelism=4, previews=1, kept=1)
+            first.status.state, first.job.stop = "Stopped", "checkpoint"
+            session.flush()
+            assert totals(session) == Totals(pipelines=1, parallelism=1, previews=1, kept=1)
+            first.job.stop = "none"
+            session.flush()
+            assert totals(session).parallelism == 4, "it is to run"
+            assert totals(session, without_job=first.job.id).parallelism == 1
+    finally:
+        lock.release()

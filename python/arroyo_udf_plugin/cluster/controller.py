@@ -35,6 +35,7 @@ from .database.errors import Deposed, NotFound, is_outage
 from .database.leading import LeaderLock
 from .database.opened import Database, now
 from .database.pipelines import Whole
+from .database.sealing import opened
 from .deadlines import Deadlines
 from .facts import facts_of, log
 from .functions.artifacts import LIBRARIES
@@ -43,6 +44,7 @@ from .monitoring.meters import Meters
 from .monitoring.spans import JobSpans
 from .monitoring.tracing import Tracing
 from .noting import Notes
+from .records import Records
 from .removal import Remover
 from .restarts import is_exhausted
 from .schedulers.interface import How, Scheduler
@@ -87,7 +89,7 @@ class Controller:
         self._lock = LeaderLock(database)
         self._timers = Timers()
         self._work = Work(clock)
-        self._notes = Notes()
+        self._notes = Notes(Records.configured(settings))
         self._meters = Meters()
         self._tracing = Tracing(settings.traces.endpoint, "controller")
         self._spans = JobSpans(self._tracing)
@@ -420,11 +422,11 @@ class Controller:
         return Task(
             job_id=job.id,
             generation=whole.status.generation,
-            program=pipeline.program,
+            program=opened(pipeline.program),
             parallelism=job.parallelism,
             checkpoint_interval=job.checkpoint_interval_micros / 1e6,
             place=None if job.place is None else f"{job.place}/{whole.status.history}",
-            environment=job.env_vars,
+            environment=opened(job.env_vars),
             drain_time=self._limits.drain_time,
             resume_at=whole.status.epoch,
             restore=to_restore(job, whole.status),
@@ -474,7 +476,7 @@ class Controller:
             _log.warning("the last checkpoints are not in the database: %s", error)
 
     def _tidy(self) -> None:
-        tidy_rows(self._database, self._writing)
+        tidy_rows(self._database, self._writing, self._settings)
         with self._database.read() as session:
             generations = jobs.open_generations(session)
         tidy_files(self._settings, generations)

@@ -13,10 +13,14 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from ..connectors.location import confined_to
+from . import private_files
 from .api import create_app
+from .api.health import login_path
 from .api.parts import Parts
+from .client import ADDRESS
 from .configuration import ApiSettings, Settings
 from .controller import Controller
 from .controller_port import create_app as create_port
@@ -37,6 +41,7 @@ from .security import App
 from .security import configured as secured
 from .serving import Server, listening
 from .task import Tell
+from .tokens import OWNER, Caller
 
 _log = logging.getLogger(__name__)
 
@@ -91,12 +96,19 @@ def _monitored(
     port, gateway = settings.controller.metrics_port, Gateway.configured(settings)
     with contextlib.ExitStack() as stack:
         if port is not None:
-            app = create_port(controller, database, exposition, settings.data, secured(settings.api))
+            app = create_port(controller, database, exposition, settings.data, secured(settings.api, settings.data))
             address = stack.enter_context(_answering(app, settings.api, port))
             _log.info("metrics of the controller: %s/metrics", address)
         if gateway is not None:
             stack.enter_context(gateway.pushing(exposition, CONTROLLER, f"{socket.gethostname()}:{os.getpid()}"))
         yield
+
+
+class Served(NamedTuple):
+    """An API that answers. login: an address that logs a browser in, once; None: it asks nobody who he is."""
+
+    address: str
+    login: str | None
 
 
 @contextlib.contextmanager
@@ -106,15 +118,17 @@ def serving(
     wake: Callable[[], None],
     sources: Sequence[Source] = (),
     is_controlled: Callable[[], bool] = lambda: True,
-) -> Iterator[str]:
-    """The API. Yields its address. wake: called after a wish was written. sources: metrics of this process.
+) -> Iterator[Served]:
+    """The API. wake: called after a wish was written. sources: metrics of this process.
     is_controlled: see `Parts`."""
     parts = Parts.configured(database, settings, wake, sources)
-    app = create_app(dataclasses.replace(parts, is_controlled=is_controlled))
+    parts = dataclasses.replace(parts, is_controlled=is_controlled)
     with contextlib.closing(Tracing(settings.traces.endpoint, "api")) as tracing:
-        traced = TracedRequests(app, tracing)
+        traced = TracedRequests(create_app(parts), tracing)
         with _answering(traced, settings.api, settings.api.http_port) as address:
-            yield address
+            private_files.replace(settings.data / ADDRESS, f"{address}\n".encode())
+            login = None if settings.api.no_token else address + login_path(parts.logins.new(Caller(OWNER, "admin")))
+            yield Served(address, login)
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .database.models import Job, JobStatus
+from .database.sealing import opened
 from .states import Event, State
 
 _STOPS = {
@@ -20,8 +21,7 @@ def settings(job: Job) -> dict[str, Any]:
     return {
         "parallelism": job.parallelism,
         "checkpoint_interval_micros": job.checkpoint_interval_micros,
-        "env_vars": job.env_vars,
-        "scheduler_config": job.scheduler_config,
+        "env_vars": opened(job.env_vars),
     }
 
 

@@ -18,6 +18,7 @@ from .shapes.udfs import GlobalUdf, Language, Udf
 
 HIDDEN = "********"
 """Instead of a value that is never told."""
+NOT_TOLD = f"{HIDDEN} stands for a value that is not told: write the value"
 
 
 NOBODY_LEADS = "no controller runs: start arroyo-udf cluster, or arroyo-udf controller"

@@ -94,6 +94,12 @@ def open_generations(session: Session) -> dict[str, int]:
     return {row.job_id: row.generation for row in session.execute(found)}
 
 
+def running(session: Session, job_ids: Sequence[str]) -> set[str]:
+    """Those of the jobs that are not at their end."""
+    found = select(JobStatus.job_id).where(JobStatus.job_id.in_(job_ids), JobStatus.state.not_in(TERMINAL))
+    return set(session.scalars(found))
+
+
 def generations(session: Session, job_ids: Sequence[str]) -> dict[str, int]:
     """Of those jobs that there are."""
     found = select(JobStatus.job_id, JobStatus.generation).where(JobStatus.job_id.in_(job_ids))

@@ -197,33 +197,6 @@ class JobLog(Base):
     error_domain: Mapped[str | None] = mapped_column(String(16))
 
 
-class JobNumbers(Base):
-    """What a running job has counted, every few seconds, for some minutes."""
-
-    __tablename__ = "job_numbers"
-
-    job_id: Mapped[str] = _of_job(primary_key=True)
-    at: Mapped[int] = mapped_column(Micros, primary_key=True)
-    numbers: Mapped[dict[str, Any]]
-
-
-class JobOutput(Base):
-    """Rows of a preview, in their order. number: of the batch in its job, from 0. start_id: how many rows the slice has
-    sent before."""
-
-    __tablename__ = "job_output"
-    __table_args__ = ({"sqlite_autoincrement": True},)
-
-    serial: Mapped[int] = _serial()
-    job_id: Mapped[str] = _of_job()
-    number: Mapped[int]
-    operator_id: Mapped[str] = mapped_column(Text)
-    subtask_idx: Mapped[int]
-    start_id: Mapped[int] = mapped_column(BigInteger)
-    timestamps: Mapped[list[Any]]
-    batch: Mapped[str] = mapped_column(Text)
-
-
 class ConnectionProfile(Base):
     __tablename__ = "connection_profiles"
     __table_args__ = ({"sqlite_autoincrement": True},)

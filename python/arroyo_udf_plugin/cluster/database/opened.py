@@ -31,7 +31,7 @@ from . import keying
 from .sealing import Keys
 
 MIGRATIONS = Path(__file__).with_name("migrations")
-LATEST = "v0005"
+LATEST = "v0006"
 """The revision that this program reads and writes: the last of `migrations/versions`."""
 
 KEY_FILE = "secrets.key"
