@@ -103,6 +103,15 @@ class Sealed(Protocol):
         it makes all of them durable, or fails again."""
 
 
+@runtime_checkable
+class Discardable(Protocol):
+    """What a `Sealed` has, too, if what it has made durable is to go when its epoch is never committed, because another
+    engine has gone on. Otherwise it goes at the next start (`Sink.clear`)."""
+
+    def discard(self) -> None:
+        """Removes it."""
+
+
 class Sink(Protocol):
     """name: for people, unique within a pipeline.
 

@@ -214,8 +214,9 @@ class ObjectFile(io.RawIOBase):
 def changed(name: str) -> InvalidArgument:
     """A file is not the one any more that was begun."""
     return InvalidArgument(
-        f"{name} changed after it was begun, so its rows may be read twice or not at all: "
-        "writers must write each new file under another name and rename it into place"
+        f"{name} changed after it was begun, so its rows may be read twice or not at all: bring the former file back, "
+        "or go back to a checkpoint before it (--restore). Writers must write each new file under another name and "
+        "rename it into place"
     )
 
 

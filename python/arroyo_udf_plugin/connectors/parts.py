@@ -315,6 +315,11 @@ class _Part:
             raise
         self.is_kept = True
 
+    def discard(self) -> None:
+        """Removes it if it is kept; else `give_up` does."""
+        if self.is_kept:
+            self._folder.remove(self.name)
+
     def give_up(self) -> None:
         if not self.is_ended:
             self.file.__exit__(InterruptedError, None, None)
@@ -330,3 +335,7 @@ class _SealedParts:
         for part in self._parts:
             part.keep()
         return self._stored
+
+    def discard(self) -> None:
+        for part in self._parts:
+            part.discard()

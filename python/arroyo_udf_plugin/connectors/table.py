@@ -281,3 +281,8 @@ class _SealedRows:
         if self.last is not None:
             chunks.append(self.last.stored(self.stage))
         return {"slice": self.slice, "chunks": chunks}
+
+    def discard(self) -> None:
+        names = [chunk["name"] for chunk in self.staged] + ([] if self.last is None else [self.last.name])
+        for name in names:
+            self.stage.delete(name)

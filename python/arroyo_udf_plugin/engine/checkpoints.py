@@ -42,9 +42,9 @@ from functools import partial
 from typing import Any
 
 from .. import failpoints
-from ..connectors.interface import Json, Rewindable, Sealed
+from ..connectors.interface import Discardable, Json, Rewindable, Sealed
 from ..connectors.unnamed import Data
-from ..errors import Fenced, InvalidArgument
+from ..errors import ArroyoUdfError, Fenced, InvalidArgument
 from .epoch_files import RETAIN, EpochFiles
 from .manifest import Identity, Manifest, SliceState, StateFile, StoredRows
 from .moment import Sealable, Snapshot, WithSinks
@@ -385,9 +385,19 @@ class Epochs:
             self._store.create(name, written)
         except AlreadyThere as error:
             if self._store.get(name) != written:  # else it has failed behind that
+                self._discard(epoch, snapshots)
                 raise self._fenced(before.epoch) from error
         steps.did("WritingMetadata")
         return epoch
+
+    def _discard(self, epoch: Manifest, snapshots: Sequence[Snapshot]) -> None:
+        """Removes what was staged for an epoch that nobody will commit. Whatever fails, the next start does."""
+        for sealed in (one for each in snapshots for one in each.sealed.values()):
+            if isinstance(sealed, Discardable):
+                with contextlib.suppress(ArroyoUdfError, OSError):
+                    sealed.discard()
+        for name in epoch.state_names:
+            self._files.remove(name)
 
     def apply(self, slices: Sequence[WithSinks], spans: Sequence[SliceSpans] = ()) -> None:
         """Step 4, for the latest epoch. spans: of the slices that have stored its rows, if it is this engine's."""

@@ -7,8 +7,8 @@ Guarantees: when `put` or `create` returns, the bytes are durable. A name has al
 several that create one name, exactly one returns; the others raise AlreadyThere.
 
 Assumes: those that create one name give different bytes; so an object store's answer that got lost can be told from
-another's success. Where a file system has no unnamed files, a killed process may leave a hidden file, which nobody
-reads.
+another's success. A killed process may leave a hidden file, which nobody reads; after an hour the next one that writes
+there removes it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
 import secrets
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from obstore.store import ObjectStore as Opened
 
 _Result = TypeVar("_Result")
+_FORGOTTEN = 3600.0  # seconds; nobody takes as long to write a file
+_HIDDEN = re.compile(r"\.[0-9a-f]{16}\.partial")
 _MANY = 1000  # names in one request, as many as S3 takes
 
 
@@ -132,6 +136,7 @@ class LocalStore:
         """A durable file without a name, or with a hidden one meanwhile. Yields a descriptor that can be linked."""
         if folder not in self._made or not folder.is_dir():
             self._disk.make(folder)
+            self._tidy(folder)
             self._made.add(folder)
         fd, aside = self._disk.unnamed(folder), None
         if fd is None:
@@ -146,6 +151,13 @@ class LocalStore:
         finally:
             if aside is not None:
                 self._disk.unlink(aside)
+
+    def _tidy(self, folder: Path) -> None:
+        """Removes what killed processes have left."""
+        for path in folder.glob(".*.partial"):
+            with contextlib.suppress(OSError):
+                if _HIDDEN.fullmatch(path.name) and time.time() - path.stat().st_mtime > _FORGOTTEN:
+                    self._disk.unlink(path)
 
     @contextlib.contextmanager
     def _errors(self, verb: str, name: str) -> Iterator[None]:

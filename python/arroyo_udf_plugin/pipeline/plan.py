@@ -30,7 +30,7 @@ from ..operator.operator import Operator
 from ..operator.routes import Place, Routes
 from ..operator.stages import Dead
 from ..windows.collecting import Collecting
-from .chain import Chain, chained, each_once, operator_key, operator_names
+from .chain import Chain, chained, operator_key
 from .checks import Problems, check_dead_letters, check_places, check_standard_output, check_times
 from .description import Functions, Lookup, OperatorModel, Pipeline, SinkModel, Sql, Union, WholeQuery, described
 from .document import pipeline_of
@@ -38,6 +38,7 @@ from .hidden import HidingSource
 from .inputs import Input, sources_of, watermarks_of
 from .lines import Key
 from .problems import InvalidPipeline, Problem
+from .routing import each_once, operator_names
 from .variables import Secrets, resolved
 
 

@@ -17,9 +17,10 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import re
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -118,7 +119,8 @@ def run(
             if numbers is not None:
                 numbers.write(origin)
 
-        Pass(source, columns, plan, policy, options, letters, write).run(summary, progress)
+        with _of_commands(inputs_read.found[0].kind.format):
+            Pass(source, columns, plan, policy, options, letters, write).run(summary, progress)
         sink.finish()  # before the dead letters appear, and those of an earlier output go
         if numbers is None and target is not None and is_ours(beside(target)):
             beside(target).unlink()  # the numbers of an earlier output's rows
@@ -126,6 +128,23 @@ def run(
     summary.seconds = time.perf_counter() - start
     summary.rows_per_s = summary.rows / summary.seconds
     return summary
+
+
+_CONVERT = re.compile(r"convert it first, to pa\.\w+(\(.*?\))?")
+
+
+@contextlib.contextmanager
+def _of_commands(format: str) -> Iterator[None]:
+    """An error that says what to call in Python says what the command line has."""
+    try:
+        yield
+    except InvalidArgument as error:
+        instead = "cast it in a query, with arroyo-udf sql"
+        if format not in ("parquet", "arrow", "arrows"):
+            instead = "give it another type, with --types"
+        if (text := _CONVERT.sub(instead, str(error))) == str(error):
+            raise
+        raise InvalidArgument(text) from error
 
 
 def _check_arguments(source: FileSource, calls: Sequence[Call]) -> None:
