@@ -153,6 +153,9 @@ class Sink(Protocol):
         """Gives up what is neither finished nor stored. Called once, after all others."""
 
 
+Fate = Literal["none", "withdrawn", "overwritten", "doubled"]
+
+
 @dataclass(frozen=True)
 class LaterRows:
     """What becomes of a sink's rows of later epochs, if a pipeline goes back to an earlier one and on from there.
@@ -162,7 +165,7 @@ class LaterRows:
     """
 
     sink: str
-    fate: Literal["none", "withdrawn", "overwritten", "doubled"]
+    fate: Fate
     what: str
 
 

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ..connectors import disk, object_store
-from ..connectors.folder import local_path
+from ..connectors.location import Location, location_of
 from ..connectors.unnamed import LARGE, Data, mapped
 from ..errors import ArroyoUdfError, InvalidArgument
 
@@ -70,13 +70,15 @@ class Store(Protocol):
         """Removes everything, of an object store many names with one request. It can be repeated."""
 
 
-def open_store(place: str, patience: float = object_store.PATIENCE) -> Store:
+def open_store(place: Location | str, patience: float = object_store.PATIENCE) -> Store:
     """The store at a folder's path or an object store's URL. The folder need not exist.
 
-    patience: seconds for an object store that does not answer.
+    patience: seconds for an object store that does not answer. Raises InvalidArgument.
     """
-    path = local_path(place)
-    return ObjectStore(place, object_store.open_patient(place), patience) if path is None else LocalStore(path)
+    where = location_of(place) if isinstance(place, str) else place
+    if where.path is not None:
+        return LocalStore(where.path)
+    return ObjectStore(where.text, object_store.open_patient(where.text), patience)
 
 
 class LocalStore:

@@ -29,7 +29,7 @@ import pyarrow as pa
 
 from ..connectors.cells import argument
 from ..connectors.file_source import FilesSource
-from ..connectors.object_store import is_url
+from ..connectors.location import location_of
 from ..connectors.options import Reading, Writing
 from ..connectors.place import kind_of_output
 from ..connectors.sink import FileSink
@@ -78,7 +78,7 @@ def run(
             f"no policy sends rows to {dead_letter}: add --on-error dead_letter or --on-timeout dead_letter"
         )
     kind = kind_of_output(os.fspath(output), writing.format)
-    target = None if os.fspath(output) == "-" or is_url(os.fspath(output)) else Path(output)
+    target = None if os.fspath(output) == "-" else location_of(os.fspath(output)).path
     if dead_letter is not None and target is not None and dead_letter.resolve() == target.resolve():
         raise InvalidArgument(f"{output}: the output and the dead letters need two files")
 

@@ -10,6 +10,7 @@ alone. Items that are only columns cost no query. now() is the time of the batch
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -103,24 +104,9 @@ class Query:
         return None if -1 in found else found
 
     def _plan(self, items: Mapping[str, str], select: Select) -> None:
-        text = _text(_named(items), select)
-        self._has_now = with_now(text) != text
-        fed = pa.schema([*self._given, *([_ROW, _NOW] if self._has_now else [_ROW])])
-        asked = written(with_now(text), select.table, fed)
-        found = planned(asked, fed)
-        operators = operators_of(found.execution_plan())
-        if not is_by_rows(operators):
-            raise WrongQuery(NOT_BY_ROW, None)
-        self._is_by_row = is_by_row(operators)
-        if len(found.schema()) != len(items) + 1:
-            raise WrongQuery("unnest of a struct makes several columns: name its fields, as in s['a']", None)
-        types = found.schema().types[1:]
-        own = {name: settled(text, type_) for (name, text), type_ in zip(items.items(), types, strict=True)}
-        self.schema = pa.schema([(name, type_) for name, (_, type_) in own.items()])
-        texts = {name: text for name, (text, _) in own.items()}
-        if texts != dict(items):
-            asked = written(with_now(_text(_named(texts), select)), select.table, fed)
-        self._runs = Feed(asked, fed, self._is_by_row) if works() else Single(asked)
+        found = _plan_of(tuple(items.items()), select.where, select.table, self._given)
+        self._has_now, self._is_by_row, self.schema = found.has_now, found.is_by_row, found.schema
+        self._runs = Feed(found.asked, found.fed, found.is_by_row) if works() else Single(found.asked)
 
     def _wrong(self, items: Mapping[str, str], select: Select, error: Exception) -> WrongQuery:
         """Which item is wrong, if one is by itself."""
@@ -197,6 +183,40 @@ class Query:
     def _in_schema(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """With the names of the items, and without fields that are never null."""
         return rows if rows.schema == self.schema else pa.RecordBatch.from_arrays(rows.columns, schema=self.schema)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Plan:
+    """asked: the query. fed: the schema of its rows. has_now: whether it asks for the time. schema: of its results."""
+
+    asked: Written
+    fed: pa.Schema
+    has_now: bool
+    is_by_row: bool
+    schema: pa.Schema
+
+
+@functools.lru_cache(maxsize=64)  # each query of a file is planned when it is compiled, and when it is checked
+def _plan_of(items: tuple[tuple[str, str], ...], where: str | None, table: str, given: pa.Schema) -> _Plan:
+    """Raises what DataFusion raises."""
+    select = Select(dict(items), where, table)
+    text = _text(_named(dict(items)), select)
+    has_now = with_now(text) != text
+    fed = pa.schema([*given, *([_ROW, _NOW] if has_now else [_ROW])])
+    asked = written(with_now(text), table, fed)
+    found = planned(asked, fed)
+    operators = operators_of(found.execution_plan())
+    if not is_by_rows(operators):
+        raise WrongQuery(NOT_BY_ROW, None)
+    if len(found.schema()) != len(items) + 1:
+        raise WrongQuery("unnest of a struct makes several columns: name its fields, as in s['a']", None)
+    types = found.schema().types[1:]
+    own = {name: settled(text, type_) for (name, text), type_ in zip(items, types, strict=True)}
+    schema = pa.schema([(name, type_) for name, (_, type_) in own.items()])
+    texts = {name: text for name, (text, _) in own.items()}
+    if texts != dict(items):
+        asked = written(with_now(_text(_named(texts), select)), table, fed)
+    return _Plan(asked, fed, has_now, is_by_row(operators), schema)
 
 
 NOT_BY_ROW = (

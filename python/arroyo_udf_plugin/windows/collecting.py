@@ -91,6 +91,10 @@ class Inputs:
 
     def apart(self, rows: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Rows of the stream, by their inputs."""
+        if len(self.tables) == 1:
+            (schema,) = self.tables.values()
+            yield 0, pa.RecordBatch.from_arrays(rows.columns[1:], schema=schema)
+            return
         numbers = rows.column(0)
         start = 1
         for number, schema in enumerate(self.tables.values()):
