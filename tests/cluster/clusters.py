@@ -22,6 +22,12 @@ def settings_in(folder: Path, **changes: Any) -> Settings:
     return configured(None, {"data": str(folder), "pipeline": limits}, {}).settings
 
 
+def shown(number: int, **changes: Any) -> dict[str, Any]:
+    """A batch of a preview, with a row."""
+    own = {"operator_id": "preview", "subtask_idx": 0, "start_id": number, "timestamps": [number]}
+    return own | {"batch": json.dumps([{"n": number}])} | changes
+
+
 def program(pipeline: Pipeline, *libraries: Path) -> dict[str, Any]:
     artifacts = {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in libraries}
     return {"version": 1, "pipeline": json.loads(json.dumps(described(pipeline))), "artifacts": artifacts}

@@ -25,6 +25,7 @@ from ..connectors.location import location_of
 from ..errors import InvalidArgument
 
 PREFIX = "ARROYO_UDF__"
+Count = Annotated[int, pydantic.Field(ge=1, le=1 << 31)]
 
 
 class Section(pydantic.BaseModel):
@@ -41,11 +42,17 @@ class DatabaseSettings(Section):
 
 class ApiSettings(Section):
     bind_address: str = "127.0.0.1"
-    """Where the API listens. Any address but loopback needs `token`, `files.roots`, and TLS or `insecure`."""
+    """Where the API listens. Any address but loopback needs `files.roots`, and TLS or `insecure`."""
     http_port: Annotated[int, pydantic.Field(ge=0, le=65535)] = 5115
     """0: a free one."""
     token: Annotated[pydantic.SecretStr, pydantic.Field(min_length=1)] | None = None
-    """What clients must send: Authorization: Bearer TOKEN."""
+    """One more token of an admin, beside those in the data folder."""
+    no_token: bool = False
+    """Ask for no token: then every user of this machine runs code as the cluster's user. On loopback only."""
+    session_time: Seconds = 604_800.0
+    """How long a browser stays logged in."""
+    audit_bytes: Annotated[Bytes, pydantic.Field(ge=1 << 16)] = 64 << 20
+    """How much is kept of the audit log, `audit.jsonl` in the data folder."""
     tls_cert: Path | None = None
     """The file of the certificate, for https."""
     tls_key: Path | None = None
@@ -61,8 +68,9 @@ class ApiSettings(Section):
 
 
 class ControllerSettings(Section):
-    scheduler: Literal["embedded", "process"] | None = None
-    """Where pipelines run; default: embedded under `cluster`, process under `controller`."""
+    scheduler: Literal["embedded", "process"] = "process"
+    """Where pipelines run: each in a process of its own, or all in threads of the controller's, which needs less memory
+    and starts faster, but a function that crashes ends all of them for a moment."""
     metrics_port: Annotated[int, pydantic.Field(ge=0, le=65535)] | None = None
     """The port of the controller's /metrics, /targets and /health, at `api.bind_address` and by the API's rules; 0: a
     free one; default: none."""
@@ -119,6 +127,38 @@ class FileSettings(Section):
     """Folders that pipelines may read and write; default: all, which is allowed on loopback only."""
 
 
+class LimitSettings(Section):
+    """What the users of one cluster may have together. A request beyond it is answered with 409, or with 429 if it may
+    pass later."""
+
+    pipelines: Count = 10_000
+    """Pipelines, without previews."""
+    parallelism: Count = 4096
+    """Slices of all jobs that run, or are to run."""
+    previews: Count = 20
+    """Previews that run."""
+    previews_kept: Count = 100
+    """Previews that have ended; the oldest ones go, and all after an hour."""
+    streams: Count = 1000
+    """Open streams of rows, of each API."""
+    builds: Count = 2
+    """Functions that are built at once for each caller, and half of those that are built for all."""
+    plans: Count = 2
+    """The same, of queries that are planned."""
+    queued: Count = 50
+    """Builds of each caller that wait, and plans."""
+    build_time: Seconds = 120.0
+    """How long a function may be built."""
+    plan_time: Seconds = 120.0
+    """How long a query may be planned."""
+    build_memory: Annotated[Bytes, pydantic.Field(ge=1 << 30)] = 4 << 30
+    """The address space of each process that builds or plans."""
+    preview_bytes: Annotated[Bytes, pydantic.Field(ge=1 << 20)] = 16 << 20
+    """The rows that are kept of each pipeline that shows some. Older ones go."""
+    numbers_bytes: Annotated[Bytes, pydantic.Field(ge=1 << 16)] = 4 << 20
+    """The numbers that are kept of each job, for graphs of some minutes."""
+
+
 class LoggingSettings(Section):
     format: Literal["text", "json"] = "text"
     """The format of log lines, on standard error."""
@@ -161,6 +201,7 @@ class Settings(BaseSettings):
     metrics: MetricsSettings = MetricsSettings()
     traces: TracesSettings = TracesSettings()
     files: FileSettings = FileSettings()
+    limits: LimitSettings = LimitSettings()
     logging: LoggingSettings = LoggingSettings()
 
     @property

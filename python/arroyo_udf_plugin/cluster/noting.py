@@ -1,8 +1,9 @@
-"""What running jobs report, written to the database: numbers, checkpoints, rows of previews, output of workers.
+"""What running jobs report, written down: checkpoints and output of workers in the database, numbers and rows of
+previews in files (see `records.py`).
 
     notes.add(report)                   as it comes
-    notes.write(session)                all that waits, in one transaction
-    notes.written()                     after that is committed
+    notes.write(session)                all that waits for the database, in one transaction
+    notes.written()                     after that is committed: the rest
 
 Guarantees: of an older generation, only its output is written. Of numbers the latest are written, of everything else
 all; but for the oldest, if the database fails for so long that it becomes too much. What has not changed is not
@@ -19,6 +20,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from .database import history, jobs
+from .records import Records
 from .shown import Shown
 from .states import Event
 from .taken import Taken
@@ -83,9 +85,11 @@ class _Generation:
 
 
 class Notes:
-    def __init__(self) -> None:
+    def __init__(self, records: Records) -> None:
+        self._records = records
         self._latest: dict[str, _Generation] = {}  # of each job
         self._waiting: dict[str, _Generation] = {}
+        self._current: dict[str, _Generation] = {}  # those that wait, of the generations in the database
 
     @property
     def wait(self) -> bool:
@@ -111,11 +115,9 @@ class Notes:
         generations = jobs.generations(session, sorted(self._waiting))
         there = {job_id: one for job_id, one in self._waiting.items() if job_id in generations}
         current = {job_id: one for job_id, one in there.items() if one.number == generations[job_id]}
-        history.count(session, {job_id: one.numbers for job_id, one in current.items() if one.numbers is not None})
+        self._current = current
         histories = jobs.histories(session, sorted(current))
         for job_id, one in current.items():
-            for batch in one.shown:
-                history.put_output(session, job_id, **batch)
             for _, report in sorted(one.checkpoints.items()):
                 assert report.checkpoint is not None
                 _write_checkpoint(session, report, report.checkpoint, histories[job_id])
@@ -130,7 +132,13 @@ class Notes:
                 history.drop_logged(session, job_id, message, _KEPT_OUTPUTS)
 
     def written(self) -> None:
-        """What waited is in the database."""
+        """What waited for the database is there. Only now is it certain that this controller leads."""
+        for job_id, one in self._current.items():
+            if one.numbers is not None:
+                self._records.count(job_id, one.numbers)
+            if one.shown:
+                self._records.show(job_id, one.shown)
+        self._current = {}
         for one in self._waiting.values():
             one.written()
         self._waiting.clear()
@@ -143,6 +151,7 @@ class Notes:
 
     def forget(self, job_id: str) -> None:
         self._latest.pop(job_id, None)
+        self._records.forget(job_id)
 
     def clear(self) -> None:
         self._latest.clear()

@@ -35,6 +35,7 @@ from ..errors import (
     RowError,
     UserCodeError,
     WrongCheckpoints,
+    service_of,
 )
 from ..pipeline.description import Checkpoints, Pipeline
 from ..pipeline.plan import Planned, plan
@@ -49,6 +50,8 @@ from .taken import Taken, taken
 
 OUTPUT = "output of the worker"
 """The message of a report whose details are that."""
+NOTHING_RUNS = "nothing of it runs"
+"""The message of a scheduler that is to stop what it does not have."""
 PROGRESS_EVERY = 2.0
 """Seconds from one count to the next."""
 
@@ -94,8 +97,9 @@ class Report:
     """What a generation tells, or a scheduler about it.
 
     event: None: it only goes on. tasks: with `started`. message, details, domain: why it has ended, with an error.
-    numbers: so far. checkpoint: the latest, once, and again with the last report. shown: batches of previews.
-    epoch: the newest that is committed; 0: none. retained: those that one can go back to.
+    outage: what does not answer, if it has ended by that. numbers: so far. checkpoint: the latest, once, and again with
+    the last report. shown: batches of previews. epoch: the newest that is committed; 0: none. retained: those that one
+    can go back to.
     """
 
     job_id: str
@@ -105,6 +109,7 @@ class Report:
     message: str = ""
     details: str = ""
     domain: str = "internal"
+    outage: str = ""
     numbers: Numbers | None = None
     checkpoint: Taken | None = None
     shown: Sequence[Shown] = ()
@@ -113,11 +118,6 @@ class Report:
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
-
-    @classmethod
-    def of_json(cls, told: Mapping[str, Any]) -> Report:
-        event = told.get("event")
-        return cls(**_known(cls, told) | {"event": None if event is None else Event(event)})
 
 
 def _known(kind: type[Any], told: Mapping[str, Any]) -> dict[str, Any]:
@@ -229,7 +229,8 @@ def _run(task: Task, telling: Telling, planned: Planned, stop: StopRequest, tell
 
 
 def _failed(task: Task, error: BaseException) -> Report:
-    wrong = isinstance(error, _WRONG) or (isinstance(error, InvalidPipeline) and _is_wrong(error, task))
+    outage = _outage(error)
+    wrong = isinstance(error, _WRONG) or (isinstance(error, InvalidPipeline) and not outage and _is_wrong(error, task))
     is_users = wrong and not isinstance(error, WrongCheckpoints)
     expected = isinstance(error, Exception) and not isinstance(error, InternalError)
     text = str(error) or type(error).__name__
@@ -240,12 +241,19 @@ def _failed(task: Task, error: BaseException) -> Report:
         message=_in_a_line(text)[:500],
         details="\n".join([text, *getattr(error, "__notes__", ())]),
         domain="user" if is_users else "external" if expected else "internal",
+        outage="" if wrong else outage,
     )
 
 
 def _is_wrong(error: InvalidPipeline, task: Task) -> bool:
     """Of a pipeline that has run before, what it names may only be gone for a while."""
     return not task.resume_at or any(one.error is Outside for one in error.problems)
+
+
+def _outage(error: BaseException) -> str:
+    if isinstance(error, InvalidPipeline):
+        return next((one.service for one in error.problems if one.service), "")
+    return service_of(error)
 
 
 def _in_a_line(text: str) -> str:

@@ -53,6 +53,10 @@ class Gone(Exception):
     """The controller does not know this generation any more."""
 
 
+class Refused(Gone):
+    """The controller does not understand what it is told."""
+
+
 class Alone(Exception):
     """There is no controller."""
 
@@ -128,7 +132,10 @@ class Worker:
 
     def _report(self) -> None:
         while (report := self._reports.get()) is not None:
-            self._ask("reports", [report.as_json()])
+            try:
+                self._ask("reports", [report.as_json()])
+            except Refused as error:
+                _log.warning("a report is left out: %s", error)
 
     def _listen(self) -> None:
         name, seen = "", 0
@@ -158,7 +165,8 @@ class Worker:
             if status == protocol.GONE:
                 raise Gone(answer["error"])
             if status != http.client.OK:
-                raise Gone(f"the controller answers {status}: {answer}")
+                kind = Refused if status == http.client.BAD_REQUEST else Gone
+                raise kind(f"the controller answers {status}: {answer}")
             return answer
 
 

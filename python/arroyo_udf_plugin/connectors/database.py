@@ -22,7 +22,7 @@ from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, Unreachable
 from .disk import current
 from .location import database_of
 from .lookup_types import PostgresqlReading, Reading, SqliteReading, compared, example
@@ -162,6 +162,7 @@ class _Connected(abc.ABC):
         import importlib
 
         self._address, self._name = address, name
+        self._server = address.rpartition("@")[2].partition("?")[0]  # without a password
         try:
             self._driver = importlib.import_module(f"adbc_driver_{driver}.dbapi")
         except ModuleNotFoundError as error:
@@ -194,10 +195,11 @@ class _Connected(abc.ABC):
                         f"in the table; with checkpoints this does no harm: {text}"
                     ) from error
                 failed = failed or time.monotonic()
-                passes = self._passes(error) or error.sqlstate in again
-                if not passes or time.monotonic() + wait > failed + patience:
-                    kind = WrongValue if self._is_of_value(error) else InvalidArgument
-                    raise kind(f"{self._name}: {self.kind}: {text}") from error
+                told = f"{self._name}: {self.kind}: {text}"
+                if not self._passes(error) and error.sqlstate not in again:
+                    raise (WrongValue if self._is_of_value(error) else InvalidArgument)(told) from error
+                if time.monotonic() + wait > failed + patience:
+                    raise Unreachable(told, f"{self.kind} {self._server}") from error
             except BaseException:
                 self.close()
                 raise

@@ -24,7 +24,7 @@ import urllib.parse
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, Unreachable
 from .interrupt import Interrupt
 
 if TYPE_CHECKING:
@@ -130,9 +130,11 @@ def patiently(
         except FileNotFoundError:
             raise FileNotFoundError(f"{place} is not there") from None
         except obstore.exceptions.GenericError as error:
-            is_final = _FINAL.search(str(error)) or time.monotonic() + wait - started > patience
-            if is_final or (interrupt and interrupt.wait(wait)):
-                raise InvalidArgument(f"{place}: the store cannot be asked: {_why(error)}") from error
+            text = f"{place}: the store cannot be asked: {_why(error)}"
+            if _FINAL.search(str(error)):
+                raise InvalidArgument(text) from error
+            if time.monotonic() + wait - started > patience or (interrupt and interrupt.wait(wait)):
+                raise Unreachable(text, "/".join(place.split("/")[:3])) from error
             if interrupt is None:
                 time.sleep(wait)
             wait = min(2 * wait, _LONGEST_WAIT)

@@ -8,11 +8,11 @@ Guarantees: errors have no values of variables.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import math
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import replace
 
-from ..errors import ArroyoUdfError, InvalidArgument
+from ..errors import ArroyoUdfError, InvalidArgument, service_of
 from ..pipeline.description import Checkpoints, Pipeline
 from ..pipeline.plan import Planned, plan
 from ..pipeline.problems import InvalidPipeline, Problem, in_keys
@@ -179,7 +179,7 @@ def _store(told: Checkpoints) -> Store:
     try:
         return open_store(told.place or "")
     except (ArroyoUdfError, OSError) as error:
-        raise InvalidPipeline([Problem(("checkpoints", "place"), str(error))]) from error
+        raise InvalidPipeline([Problem(("checkpoints", "place"), str(error), service=service_of(error))]) from error
 
 
 def _retention(told: Checkpoints) -> Retention:
@@ -202,7 +202,7 @@ def _for_pipelines(planned: Planned) -> Iterator[None]:
     try:
         yield
     except InvalidPipeline as error:
-        raise InvalidPipeline([replace(one, text=told(one.text)) for one in error.problems]) from None
+        raise InvalidPipeline([dataclasses.replace(one, text=told(one.text)) for one in error.problems]) from None
     except (ArroyoUdfError, OSError) as error:
         error.args = tuple(told(one) if isinstance(one, str) else one for one in error.args)
         if isinstance(error, OSError) and isinstance(error.filename, str):

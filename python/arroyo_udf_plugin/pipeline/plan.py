@@ -37,7 +37,7 @@ from .document import pipeline_of
 from .hidden import HidingSource
 from .inputs import Input, sources_of, watermarks_of
 from .lines import Key
-from .problems import InvalidPipeline, Problem
+from .problems import InvalidPipeline
 from .routing import each_once, operator_names
 from .variables import Secrets, resolved
 
@@ -204,7 +204,8 @@ def plan(pipeline: Pipeline, environment: Mapping[str, str] = os.environ) -> Pla
     try:
         chosen = pipeline_of(values)
     except InvalidPipeline as error:
-        raise InvalidPipeline([Problem(one.key, secrets.hidden(one.text)) for one in error.problems]) from None
+        hidden = [dataclasses.replace(one, text=secrets.hidden(one.text)) for one in error.problems]
+        raise InvalidPipeline(hidden) from None
     sources: list[Source | None] = []
     for told in sources_of(chosen):
         sources.append(None)

@@ -14,11 +14,13 @@ from .lines import Key, line_of
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """key: where; () is the whole description. text: what is wrong, and what to write instead. error: of this kind."""
+    """key: where; () is the whole description. text: what is wrong, and what to write instead. error: of this kind.
+    service: what does not answer just now, if that is wrong."""
 
     key: Key
     text: str
     error: type[Exception] | None = None
+    service: str = ""
 
     @property
     def path(self) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,22 +17,27 @@ from starlette.concurrency import run_in_threadpool
 from ...engine.epoch_files import EpochFiles
 from ...engine.manifest import difference
 from ...engine.store import open_store
-from ...errors import InvalidArgument
+from ...errors import InvalidArgument, InvalidState
 from ..database import history
 from ..database import pipelines as rows
-from ..database.errors import NotFound
+from ..database.errors import Ended, NotFound, Taken
+from ..database.ids import id_of
 from ..database.pipelines import Whole
+from ..database.sealing import opened
 from ..functions.artifacts import moved
 from ..functions.roots import outside_of
 from .bodies import JsonRoute
 from .failures import Refusal
 from .libraries import with_stored
-from .pages import After, Limit, most
-from .parts import Parts, ThePart
+from .pages import After, Labels, Limit, States, checked, chosen, most
+from .parts import Parts, TheCaller, ThePart
 from .planned import PlannedQuery, plan_query
 from .shapes.base import Page
 from .shapes.pipelines import (
     LONGEST_INTERVAL,
+    ActionPost,
+    ActionRefused,
+    ActionResult,
     Pipeline,
     PipelineGraph,
     PipelinePatch,
@@ -42,18 +48,34 @@ from .shapes.pipelines import (
     ValidateQueryPost,
 )
 from .shapes.udfs import Udf
-from .told import pipeline_of
+from .told import HIDDEN, NOT_TOLD, pipeline_of
 
 router = fastapi.APIRouter(tags=["pipelines"], route_class=JsonRoute)
 _PATIENCE = 5.0  # seconds for an object store that does not answer
 
+Key = Annotated[
+    str | None,
+    fastapi.Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=200,
+        description="A text of the client's, new for each pipeline: a request that is sent again makes no second one.",
+    ),
+]
 OwnId = Annotated[str, fastapi.Path(min_length=1, max_length=200)]
 
 
 @router.post("/pipelines/validate_query")
 async def validate_query(parts: ThePart, asked: ValidateQueryPost) -> QueryValidationResult:
     """What a query becomes, or what is wrong with it, which is no error of this request."""
-    found = await plan_query(parts, asked.query, asked.udfs)
+    found = await plan_query(
+        parts,
+        asked.query,
+        asked.udfs,
+        parallelism=asked.parallelism,
+        environment=asked.env_vars,
+        state_url=asked.state_url,
+    )
     graph = found.planned.graph
     return QueryValidationResult(
         graph=None if graph is None else PipelineGraph.model_validate(graph), errors=found.diagnostics
@@ -61,9 +83,38 @@ async def validate_query(parts: ThePart, asked: ValidateQueryPost) -> QueryValid
 
 
 @router.post("/pipelines")
-async def create(parts: ThePart, asked: PipelinePost) -> Pipeline:
+async def create(parts: ThePart, caller: TheCaller, asked: PipelinePost, key: Key = None) -> Pipeline:
     """Plans a query, and wishes that it runs."""
-    return await _created(parts, asked, None)
+    if key is None:
+        return await _created(parts, asked, None)
+    return await _once(parts, id_of("pl", caller.name, key), asked, partial(_created, parts, asked))
+
+
+async def _once(parts: Parts, id: str, asked: PipelinePost, create: Callable[[str], Awaitable[Pipeline]]) -> Pipeline:
+    """Makes a pipeline with this id, or tells the one that an earlier request of the same key has made."""
+    made = await run_in_threadpool(_made, parts, id, asked)
+    if made is not None:
+        return made
+    try:
+        return await create(id)
+    except Taken:  # by a request of the same key, at the same moment
+        made = await run_in_threadpool(_made, parts, id, asked)
+        if made is None:
+            raise
+        return made
+
+
+def _made(parts: Parts, id: str, asked: PipelinePost) -> Pipeline | None:
+    """Raises Refusal if another request had the same key."""
+    try:
+        whole = _read(parts, id)
+    except NotFound:
+        return None
+    row = whole.pipeline
+    same = row.query == asked.query and row.udfs == [udf.model_dump() for udf in asked.udfs or ()]
+    if not same or (not row.is_preview and (row.name, row.tags) != (asked.name, asked.tags or {})):
+        raise Refusal(409, "this Idempotency-Key was used for another request: take a new one")
+    return pipeline_of(whole)
 
 
 @router.put("/pipelines/{id}")
@@ -73,6 +124,7 @@ async def create_as(parts: ThePart, id: OwnId, asked: PipelinePost) -> Pipeline:
 
 
 async def _created(parts: Parts, asked: PipelinePost, id: str | None) -> Pipeline:
+    _with_hidden(asked.env_vars or {}, {})
     found = await plan_query(
         parts,
         asked.query,
@@ -114,27 +166,38 @@ def _check_place(parts: Parts, asked: PipelinePost) -> None:
 
 
 @router.post("/pipelines/preview")
-async def preview(parts: ThePart, asked: PreviewPost) -> Pipeline:
+async def preview(parts: ThePart, caller: TheCaller, asked: PreviewPost, key: Key = None) -> Pipeline:
     """Runs a query for a minute; what comes out is in the output stream of its job."""
+    if key is None:
+        return await _previewed(parts, asked, None)
+    return await _once(parts, id_of("pl", caller.name, "preview", key), asked, partial(_previewed, parts, asked))
+
+
+async def _previewed(parts: Parts, asked: PreviewPost, id: str | None) -> Pipeline:
     name = f"preview_{time.time_ns() // 1_000_000}"
     sinks = "both" if asked.enable_sinks else "preview"
-    found = await plan_query(parts, asked.query, asked.udfs, name, sinks=sinks)
+    _with_hidden(asked.env_vars or {}, {})
+    found = await plan_query(parts, asked.query, asked.udfs, name, sinks=sinks, environment=asked.env_vars)
     return await _stored(
         parts,
         asked,
         found,
+        id=id,
         name=name,
         checkpoint_interval_micros=LONGEST_INTERVAL,
+        env_vars=asked.env_vars,
         is_preview=True,
         ttl_micros=parts.preview_ttl,
     )
 
 
-async def _stored(parts: Parts, asked: PipelinePost | PreviewPost, found: PlannedQuery, **own: Any) -> Pipeline:
+async def _stored(parts: Parts, asked: PipelinePost, found: PlannedQuery, **own: Any) -> Pipeline:
     """The pipeline that was planned, with its job, which is to run. own: the rest of what `rows.create` takes."""
     program = found.program
+    gone: list[str] = []
 
     def write(session: Session, libraries: Mapping[str, str]) -> Pipeline:
+        gone[:] = parts.quotas.check_new(session, own.get("parallelism", 1), own.get("is_preview", False))
         whole = rows.create(
             session,
             query=asked.query,
@@ -149,16 +212,21 @@ async def _stored(parts: Parts, asked: PipelinePost | PreviewPost, found: Planne
         return pipeline_of(whole)
 
     stored = await with_stored(parts, found.used, write)
+    for job_id in gone:
+        parts.records.remove(job_id)
     parts.wake()
     return stored
 
 
 @router.get("/pipelines")
-def listed(parts: ThePart, limit: Limit = 10, starting_after: After = None) -> Page[Pipeline]:
+def listed(
+    parts: ThePart, limit: Limit = 10, starting_after: After = None, labels: Labels = None, states: States = None
+) -> Page[Pipeline]:
     """The newest first, without previews."""
+    asked = chosen(labels, states)
     with parts.database.read() as session:
         try:
-            found = rows.listed(session, most(limit), starting_after)
+            found = rows.listed(session, most(limit), starting_after, asked)
         except NotFound as error:
             raise Refusal(400, str(error)) from None
         return Page(data=[pipeline_of(one) for one in found.rows], has_more=found.has_more)
@@ -177,23 +245,79 @@ def patch(parts: ThePart, id: str, asked: PipelinePatch) -> Pipeline:
     changes = {name: getattr(asked, name) for name in asked.model_fields_set if getattr(asked, name) is not None}
     with parts.database.begin() as session:
         whole = rows.get(session, id)
+        if "tags" in changes:
+            whole.pipeline.tags = changes.pop("tags")
+            session.flush()
         if changes:
+            if "env_vars" in changes:
+                changes["env_vars"] = _with_hidden(changes["env_vars"], whole.job.env_vars)
             _check_change(parts, whole, changes)
+            parts.quotas.check_change(session, whole, changes)
             rows.change(session, id, changes)
         told = pipeline_of(rows.get(session, id))
     parts.wake()
     return told
 
 
+def _with_hidden(asked: Mapping[str, str], now: Mapping[str, Any]) -> dict[str, Any]:
+    """Variables as they are asked for; those that a client knows as hidden only stay as they are. Raises Refusal."""
+    for name, value in asked.items():
+        if value == HIDDEN and name not in now:
+            raise Refusal(400, f"env_vars.{name}: {NOT_TOLD}")
+    return {name: now[name] if value == HIDDEN else value for name, value in asked.items()}
+
+
+def _readable(variables: Mapping[str, Any]) -> Mapping[str, str]:
+    """Raises Refusal if a secret cannot be read."""
+    try:
+        return opened(variables)
+    except InvalidState as error:
+        raise Refusal(409, f"env_vars.{error}") from None
+
+
 def _check_change(parts: Parts, whole: Whole, changes: Mapping[str, Any]) -> None:
     """Raises Refusal for what would never happen, and for files that may not be used."""
     program = whole.pipeline.program
     if parts.roots is not None and "env_vars" in changes:
-        values = {**program.get("variables", {}), **changes["env_vars"]}
+        values = _readable({**program.get("variables", {}), **changes["env_vars"]})
         if (why := outside_of(program["pipeline"], parts.roots, values)) is not None:
             raise Refusal(400, f"env_vars: {why}")
     if whole.pipeline.is_preview and set(changes) - {"stop"}:
         raise Refusal(400, "a preview can only be stopped: create a pipeline of its query")
+
+
+@router.post("/pipelines/actions")
+def act(parts: ThePart, asked: ActionPost) -> ActionResult:
+    """Stops, starts or restarts all pipelines that fit, each for itself."""
+    if not asked.labels and not asked.states:
+        raise Refusal(400, "say which pipelines are meant: by labels, states, or both")
+    if asked.how is not None and (asked.action != "stop" or asked.how == "none"):
+        raise Refusal(400, "how: it says how to stop: checkpoint, graceful, immediate or force")
+    which = checked(asked.labels or {}, asked.states or ())
+    with parts.database.read() as session:
+        found = [whole.pipeline.id for whole in rows.all_listed(session, which)]
+    result = ActionResult(done=[], refused=[])
+    for id in found:
+        try:
+            with parts.database.begin() as session:
+                _act(parts, session, id, asked)
+            result.done.append(id)
+        except (Refusal, NotFound, Ended) as refused:
+            result.refused.append(ActionRefused(id=id, error=str(refused)))
+    parts.wake()
+    return result
+
+
+def _act(parts: Parts, session: Session, id: str, asked: ActionPost) -> None:
+    """Raises Refusal, NotFound, Ended."""
+    if asked.action == "stop":
+        rows.change(session, id, {"stop": asked.how or "checkpoint"})
+        return
+    parts.quotas.check_change(session, rows.get(session, id), {"stop": "none"})
+    if asked.action == "start":
+        rows.change(session, id, {"stop": "none"})
+    else:
+        rows.restart(session, id, force=bool(asked.force), ignore_state=bool(asked.ignore_state))
 
 
 @router.post("/pipelines/{id}/restart")
@@ -202,8 +326,10 @@ async def restart(parts: ThePart, id: str, asked: PipelineRestart) -> Pipeline:
     found = await _planned_anew(parts, id, asked) if asked.replans else None
 
     def write(session: Session, libraries: Mapping[str, str]) -> Pipeline:
-        if rows.get(session, id).pipeline.is_preview:
+        whole = rows.get(session, id)
+        if whole.pipeline.is_preview:
             raise Refusal(400, "a preview is not restarted: make a new one")
+        parts.quotas.check_change(session, whole, {"stop": "none"})
         if found is not None:
             rows.replan(
                 session,
@@ -231,7 +357,7 @@ async def _planned_anew(parts: Parts, id: str, asked: PipelineRestart) -> Planne
         [Udf.model_validate(udf) for udf in pipeline.udfs],
         _safe(pipeline.name),
         job.parallelism if asked.discards else pipeline.program["pipeline"].get("parallelism", 1),
-        environment=job.env_vars,
+        environment=_readable(job.env_vars),
         state_url=pipeline.state_url,
     )
     program = found.program

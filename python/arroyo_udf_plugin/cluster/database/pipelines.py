@@ -1,6 +1,7 @@
 """Pipelines and their jobs, as users wish them: what the API reads and writes.
 
-Each change of a wish raises its revision and marks it as pending; the controller takes it from there.
+Each change of a wish raises its revision, so that it differs from the one that is fulfilled; the controller takes it
+from there.
 """
 
 from __future__ import annotations
@@ -124,15 +125,30 @@ def of_jobs(session: Session, job_ids: Sequence[str]) -> list[Whole]:
     return [Whole(*found) for found in session.execute(_whole().where(Job.id.in_(job_ids)))]
 
 
-def listed(session: Session, limit: int, starting_after: str | None = None) -> Page[Whole]:
+class Chosen(NamedTuple):
+    """Pipelines that have all of these tags, and whose jobs are in one of these states. Empty: whatever they have."""
+
+    tags: Mapping[str, str] = {}
+    states: Sequence[str] = ()
+
+    def of(self, found: Select[Any]) -> Select[Any]:
+        for name, value in self.tags.items():
+            found = found.where(Pipeline.tags[name].as_string() == value)
+        return found.where(JobStatus.state.in_(self.states)) if self.states else found
+
+
+EVERY = Chosen()
+
+
+def listed(session: Session, limit: int, starting_after: str | None = None, chosen: Chosen = EVERY) -> Page[Whole]:
     """Without previews."""
-    found = page(session, _listed(), Pipeline.serial, Pipeline.id, limit, starting_after)
+    found = page(session, chosen.of(_listed()), Pipeline.serial, Pipeline.id, limit, starting_after)
     return Page([Whole(*row) for row in found.rows], found.has_more)
 
 
-def all_listed(session: Session) -> list[Whole]:
+def all_listed(session: Session, chosen: Chosen = EVERY) -> list[Whole]:
     """Newest first, without previews. Of pipelines, only ids and graphs are read: there may be thousands."""
-    few = _listed().options(load_only(Pipeline.id, Pipeline.graph, raiseload=True))
+    few = chosen.of(_listed()).options(load_only(Pipeline.id, Pipeline.graph, raiseload=True))
     return [Whole(*row) for row in session.execute(few.order_by(Pipeline.serial.desc()))]
 
 
@@ -259,7 +275,6 @@ def delete(session: Session, pipeline_id: str) -> None:
 def _mark(session: Session, job: Job) -> None:
     tell_changes(session)
     job.revision += 1
-    job.pending = True
     job.updated_at = now()
 
 
