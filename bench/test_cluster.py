@@ -85,6 +85,8 @@ class Program:
                 break
         else:
             raise AssertionError(f"{name} has not started")
+        token = (data / "token").read_text().strip()
+        self._headers = {"Content-Type": "application/json", "Authorization": f"Bearer {token}"}
         assert self.call("GET", "/ping") == "Pong"
         self.seconds = time.perf_counter() - start
         self._reading = threading.Thread(target=self._process.stderr.read, daemon=True)
@@ -108,7 +110,7 @@ class Program:
         connection = http.client.HTTPConnection(str(self._address.hostname), self._address.port, timeout=PATIENCE)
         text = None if body is None else json.dumps(body)
         with contextlib.closing(connection):
-            connection.request(method, f"/api/v1{path}", text, {"Content-Type": "application/json"})
+            connection.request(method, f"/api/v1{path}", text, self._headers)
             with connection.getresponse() as answer:
                 assert answer.status == 200, answer.read()
                 yield answer
@@ -309,7 +311,7 @@ def test_idle_jobs(benchmark: Any, data: Path) -> None:
     """CPU in a second, of a cluster with as many jobs as it runs itself, to which no row comes."""
     with database(data) as opened:
         put(opened, IDLE_JOBS)
-    with Program("cluster", data) as program:
+    with Program("cluster", data, "--scheduler", "embedded") as program:
         until(lambda: all(job["state"] == "Running" for job in program.call("GET", "/jobs")["data"]))
         time.sleep(12.0)  # the first epoch is over, and what is measured is that nothing happens
 

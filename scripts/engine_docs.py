@@ -1,4 +1,4 @@
-"""The generated tables of docs/engine.md: the states of a job, and what can be configured.
+"""The generated tables of docs/engine.md: the states of a job, what is done in them, and what can be configured.
 
 python scripts/engine_docs.py        writes them anew, between their marks
 """
@@ -13,14 +13,19 @@ from typing import Any
 import pydantic
 
 from arroyo_udf_plugin.cluster.configuration import Settings, configured
-from arroyo_udf_plugin.cluster.states import table
+from arroyo_udf_plugin.cluster.states import actions, table
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "engine.md"
 
 
 def states() -> str:
-    rows = [f"| {state} | {event} | {following} | {action} |" for state, event, following, action in table()]
-    return "\n".join(["| state | event | next state | action |", "|---|---|---|---|", *rows])
+    rows = [f"| {state} | {event} | {following} |" for state, event, following in table()]
+    return "\n".join(["| state | event | next state |", "|---|---|---|", *rows])
+
+
+def asked() -> str:
+    rows = [f"| {state} | {when} | {action} |" for state, when, action in actions()]
+    return "\n".join(["| state | when | action |", "|---|---|---|", *rows])
 
 
 def configuration() -> str:
@@ -41,7 +46,7 @@ def _keys(model: type[pydantic.BaseModel], prefix: str = "") -> Iterator[tuple[s
 
 def written(text: str) -> str:
     """The document with its tables as they are now."""
-    for name, content in (("states", states()), ("configuration", configuration())):
+    for name, content in (("states", states()), ("actions", asked()), ("configuration", configuration())):
         pattern = rf"(<!-- {name} -->\n).*?(<!-- end -->)"
         text = re.sub(pattern, lambda found, content=content: f"{found[1]}{content}\n{found[2]}", text, flags=re.DOTALL)
     return text

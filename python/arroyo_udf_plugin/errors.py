@@ -5,6 +5,8 @@
     ├── LoadError                  the file is not a plugin
     │   └── AbiError               it is a plugin of another ABI version, or breaks the contract
     ├── InvalidArgument            the caller's mistake: wrong array, index, id or option
+    │   └── WrongCheckpoints       those that are there are not those that the caller needs: gone, older, of another
+    │   └── Unreachable            or something outside does not answer (has its name)
     ├── InvalidState               the caller's mistake: stopped, released, or used after a fork
     ├── WouldBlock                 no room: wait, then send again
     ├── RowError                   rows of a call failed (has the text of each)
@@ -19,6 +21,8 @@ All of them can be pickled. Imports nothing heavy, so that every module of the p
 needs an entry here only.
 """
 
+import errno
+import os
 from typing import Any
 
 
@@ -55,6 +59,23 @@ class AbiError(LoadError):
 
 class InvalidArgument(ArroyoUdfError):
     """An array, index, id or option is wrong; nothing was sent or run."""
+
+
+class WrongCheckpoints(InvalidArgument):
+    """The checkpoints of a place are not those that are needed: gone, older, another pipeline's, or without the one to
+    go back to. Nothing has changed, and another try finds the same."""
+
+
+class Unreachable(InvalidArgument):
+    """Something outside does not answer, such as an object store or a database; it may later. `service`: its name, the
+    same for all who ask it."""
+
+    def __init__(self, message: str, service: str) -> None:
+        super().__init__(message)
+        self.service = service
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.service), self.__dict__
 
 
 class InvalidState(ArroyoUdfError):
@@ -114,6 +135,30 @@ _FAMILIES: dict[int, type[ArroyoUdfError]] = {
 def by_status(status: int, text: str, retryable: bool = False) -> ArroyoUdfError:
     """The exception for a status of the ABI; InternalError for a status that this host does not know."""
     return _FAMILIES.get(status, InternalError)(text, status, retryable)
+
+
+_OUTSIDE = {
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.ESTALE,
+    errno.ETIMEDOUT,
+    errno.ECONNREFUSED,
+    errno.ECONNRESET,
+    errno.EHOSTUNREACH,
+    errno.ENETUNREACH,
+}
+"""Of errors of the system, those that pass without a change of the pipeline."""
+
+
+def service_of(error: BaseException | None) -> str:
+    """What outside does not answer or has no room, so that this has failed. Empty: it has another reason."""
+    while error is not None:
+        if isinstance(error, Unreachable):
+            return error.service
+        if isinstance(error, OSError) and error.errno in _OUTSIDE:
+            return os.strerror(error.errno)
+        error = error.__cause__ or error.__context__
+    return ""
 
 
 def printable(text: str) -> str:

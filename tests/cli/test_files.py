@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
@@ -145,3 +147,13 @@ def test_a_type_by_the_first_lines_that_no_function_takes(plugin: Path, folder: 
     assert "column 't' is double by the first lines, and same takes string: add --types 't=string'" in result.output
     assert run(plugin, "same", "in.jsonl", "--types", "t=string", "--out", "o.csv").exit_code == 0
     assert (folder / "o.csv").read_text() == "t,same\n1.5,1.5\n"
+
+
+def test_a_column_of_another_type_is_cast_as_the_error_says(plugin: Path, folder: Path) -> None:
+    pq.write_table(pa.table({"t": [1]}), folder / "in.parquet")
+    result = run(plugin, "same", "in.parquet", "--out", "-")
+    assert "argument 't' is int64, not string: cast it in a query, with arroyo-udf sql, or" in result.output
+    (folder / "in.csv").write_text("t\n1\n")
+    result = run(plugin, "same", "in.csv", "--types", "t=int", "--out", "-")
+    assert "argument 't' is int64, not string: give it another type, with --types, or" in result.output
+    assert run(plugin, "same", "in.csv", "--types", "t=string", "--out", "o.csv").exit_code == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Coroutine
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -12,24 +13,32 @@ import httpx
 
 from arroyo_udf_plugin.cluster.database.opened import Database
 from arroyo_udf_plugin.cluster.security import App
+from arroyo_udf_plugin.cluster.tokens import Tokens
 
 Result = TypeVar("Result")
+
+
+def bearer(data: Path) -> dict[str, str]:
+    """The header with the token of a data folder."""
+    return {"authorization": f"Bearer {Tokens(data).own()}"}
 
 
 class Client:
     """All requests run in one event loop, in a thread. An exception of the app is what a server makes of it: a 500.
 
-    database: that of the app, for tests that look into it.
+    data: the data folder of an API that asks for its token. database: that of the app, for tests that look into it.
     """
 
     database: Database
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: App, data: Path | None = None) -> None:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)  # type: ignore[arg-type]
         self.http = httpx.AsyncClient(transport=transport, base_url="http://localhost:5115", timeout=60)
+        if data is not None:
+            self.http.headers.update(bearer(data))
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()

@@ -22,6 +22,12 @@ def settings_in(folder: Path, **changes: Any) -> Settings:
     return configured(None, {"data": str(folder), "pipeline": limits}, {}).settings
 
 
+def shown(number: int, **changes: Any) -> dict[str, Any]:
+    """A batch of a preview, with a row."""
+    own = {"operator_id": "preview", "subtask_idx": 0, "start_id": number, "timestamps": [number]}
+    return own | {"batch": json.dumps([{"n": number}])} | changes
+
+
 def program(pipeline: Pipeline, *libraries: Path) -> dict[str, Any]:
     artifacts = {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in libraries}
     return {"version": 1, "pipeline": json.loads(json.dumps(described(pipeline))), "artifacts": artifacts}
@@ -31,7 +37,7 @@ class Cluster:
     """A database and a controller, as in `arroyo-udf cluster`."""
 
     def __init__(self, database: Database, settings: Settings, make_scheduler: Any = EmbeddedScheduler) -> None:
-        self.database = database
+        self.database, self.checkpoints = database, settings.checkpoints
         self.controller = Controller(database, settings, make_scheduler)
         self._changes = Changes(database, self.controller.wake)
         self.controller.start()
@@ -43,6 +49,7 @@ class Cluster:
     def post(self, pipeline: Pipeline, *libraries: Path, **changes: Any) -> str:
         """Returns the pipeline's id."""
         given: dict[str, Any] = {"name": pipeline.name, "query": "", "graph": {}, "checkpoint_interval_micros": 10_000}
+        given["checkpoints"] = self.checkpoints
         with self.database.begin() as session:
             made = pipelines.create(session, program=program(pipeline, *libraries), **given | changes)
         return made.pipeline.id
@@ -51,7 +58,7 @@ class Cluster:
         with self.database.begin() as session:
             pipelines.change(session, pipeline_id, changes)
 
-    def restart(self, pipeline_id: str, **how: bool) -> None:
+    def restart(self, pipeline_id: str, **how: Any) -> None:
         with self.database.begin() as session:
             pipelines.restart(session, pipeline_id, **how)
 
@@ -74,5 +81,5 @@ class Cluster:
 def posting(database: Database) -> Cluster:
     """Without a controller."""
     found = Cluster.__new__(Cluster)
-    found.database = database
+    found.database, found.checkpoints = database, None
     return found

@@ -9,6 +9,7 @@ import pytest
 from programs import Program
 
 from arroyo_udf_plugin.cluster.database.opened import KEY_FILE, Database
+from arroyo_udf_plugin.cluster.records import Records
 
 
 @pytest.fixture(scope="session")
@@ -29,6 +30,12 @@ def database(tmp_path: Path, migrated: Path) -> Iterator[Database]:
     opened = Database.open(f"sqlite:///{file}")
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> Records:
+    """The files beside the database."""
+    return Records(tmp_path)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.dataset as ds
+from asgi_client import bearer
 from waiting import until
 
 TWICE = """
@@ -51,10 +52,10 @@ def expected(rows: int) -> list[tuple[int, int]]:
 
 
 class Program:
-    """address: what it has said when it was ready. said: before that."""
+    """folder: of its data. address: what it has said when it was ready. said: before that."""
 
     def __init__(self, name: str, folder: str, *arguments: str, environment: Mapping[str, str] | None = None) -> None:
-        self.name = name
+        self.name, self.folder = name, Path(folder)
         self._log = tempfile.TemporaryFile()  # noqa: SIM115  (until it has ended; not a pipe, because nobody reads on)
         command = [sys.executable, "-m", "arroyo_udf_plugin.cli", name, "--data", folder, *arguments]
         self.process = subprocess.Popen(command, stderr=self._log, env={**os.environ, **(environment or {})})
@@ -79,15 +80,15 @@ class Program:
 
 
 class Client:
-    """Of the REST API."""
+    """Of the REST API of a program, with the token of its data folder."""
 
-    def __init__(self, address: str) -> None:
-        self.address = address
+    def __init__(self, program: Program) -> None:
+        self.address, self._headers = program.address, bearer(program.folder)
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
         """Raises urllib.error.HTTPError, OSError, http.client.HTTPException."""
         data = None if body is None else json.dumps(body).encode()
-        headers = {"content-type": "application/json"}
+        headers = {"content-type": "application/json", **self._headers}
         request = urllib.request.Request(f"{self.address}/api/v1{path}", data, headers, method=method)
         with urllib.request.urlopen(request, timeout=60) as answer:
             text = answer.read()

@@ -1,9 +1,11 @@
 """Workers, clocks and databases of tests: what may happen to them is decided by the test, one event after the other."""
 
+import contextlib
+import functools
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,16 +21,23 @@ from arroyo_udf_plugin.cluster.states import Event
 from arroyo_udf_plugin.cluster.task import Report, Task
 
 
+class Killed(BaseException):
+    """A controller's process ends."""
+
+
 class Faults:
-    """Lets a database fail: statements and commits, before they are done or after. seen: how many there were."""
+    """Lets a database fail: statements and commits, before they are done or after; or lets the controller's process end
+    there, or before or after it asks its scheduler. seen: how many of all these there were."""
 
     def __init__(self, database: Database) -> None:
         self.left = 0  # failures in a row
         self.after = 0  # so many statements and commits
         self.is_done_before = False  # what fails has been done; only the answer is lost
-        self.is_off = False
+        self.is_off = self.is_kill = False
         self.seen = 0
         engine = database.engine
+        self._raw: list[sqlite3.Connection] = []
+        event.listen(engine, "connect", lambda raw, _: self._raw.append(raw))
         event.listen(engine, "before_cursor_execute", lambda *_: self._perhaps(is_done=False))
         event.listen(engine, "after_cursor_execute", lambda *_: self._perhaps(is_done=True))
         commit = engine.dialect.do_commit
@@ -40,8 +49,22 @@ class Faults:
 
         engine.dialect.do_commit = do_commit  # type: ignore[method-assign]
 
-    def plan(self, after: int, times: int, is_done: bool) -> None:
-        self.after, self.left, self.is_done_before = after, times, is_done
+    def plan(self, after: int, times: int, is_done: bool, is_kill: bool = False) -> None:
+        self.after, self.left, self.is_done_before, self.is_kill = after, times, is_done, is_kill
+
+    def asked(self, is_done: bool) -> None:
+        """The scheduler."""
+        if self.is_kill:
+            self._perhaps(is_done)
+        else:
+            self.seen += not is_done
+
+    def _roll_back(self) -> None:
+        """A transaction ends with its process."""
+        for raw in self._raw:
+            with contextlib.suppress(sqlite3.ProgrammingError):  # it is closed
+                raw.rollback()
+        self._raw.clear()
 
     def _perhaps(self, is_done: bool) -> None:
         self.seen += not is_done
@@ -50,6 +73,9 @@ class Faults:
         self.after -= 1
         if self.after < 0:
             self.left -= 1
+            if self.is_kill:
+                self._roll_back()
+                raise Killed
             lost = sqlite3.OperationalError("the connection is lost")
             raise sqlalchemy.exc.OperationalError("", {}, lost)
 
@@ -66,8 +92,11 @@ class Runs:
 
 @dataclass
 class World:
-    """What runs, whichever controller is there. started: generations of each job, in order."""
+    """What runs, whichever controller is there. started: generations of each job, in order. asked: called before and
+    after a scheduler does something. outage: by which jobs are lost."""
 
+    outage: str = ""
+    asked: Callable[[bool], None] = lambda is_done: None
     workers: dict[str, Runs] = field(default_factory=dict)
     started: dict[str, list[int]] = field(default_factory=dict)
 
@@ -83,7 +112,8 @@ class World:
         else:
             del self.workers[job_id]
         if runs.owner is not None:
-            runs.owner.tell(Report(job_id, runs.generation, told, tasks=1, message="it ended"))
+            outage = self.outage if told is Event.LOST else ""
+            runs.owner.tell(Report(job_id, runs.generation, told, tasks=1, message="it ended", outage=outage))
             if runs.is_cleared and job_id not in self.workers:
                 runs.owner.tell(Report(job_id, runs.generation, Event.READY))
 
@@ -95,12 +125,27 @@ class World:
                 runs.owner.tell(Report(job_id, runs.generation, numbers=numbers))
 
 
+def asked(do: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(do)
+    def wrapped(self: "Scheduler", *arguments: Any) -> Any:
+        self.world.asked(False)
+        found = do(self, *arguments)
+        self.world.asked(True)
+        return found
+
+    return wrapped
+
+
 class Scheduler:
     """Starts and stops workers of a world, as processes that outlive their controller."""
 
+    refused = 0
+
     def __init__(self, world: World, tell: Callable[[Report], None]) -> None:
         self.world, self.tell = world, tell
+        self.isolated: list[str] = []
 
+    @asked
     def start(self, task: Task) -> None:
         started = self.world.started.setdefault(task.job_id, [])
         assert task.job_id not in self.world.workers, "two generations run at once"
@@ -108,6 +153,7 @@ class Scheduler:
         started.append(task.generation)
         self.world.workers[task.job_id] = Runs(task.generation, self)
 
+    @asked
     def stop(self, job_id: str, generation: int, how: str) -> None:
         runs = self.world.workers.get(job_id)
         if runs is None or runs.generation != generation:
@@ -116,6 +162,7 @@ class Scheduler:
             mode = {"save": "saving", "drain": "saving", "cancel": "cancelled", "kill": "killed"}[how]
             runs.mode = "cancelled" if runs.mode == "cancelled" and mode == "saving" else mode
 
+    @asked
     def clear(self, job_id: str, generation: int) -> None:
         runs = self.world.workers.get(job_id)
         if runs is None:
@@ -123,6 +170,7 @@ class Scheduler:
         else:
             runs.mode, runs.is_cleared, runs.owner = "killed", True, self
 
+    @asked
     def take_over(self, task: Task) -> bool:
         job_id, generation = task.job_id, task.generation
         runs = self.world.workers.get(job_id)
@@ -132,6 +180,9 @@ class Scheduler:
             self.tell(Report(job_id, generation, Event.STARTED, tasks=1))  # a worker says so to each new controller
         runs.owner = self
         return True
+
+    def isolate(self, job_ids: Iterable[str]) -> None:
+        self.isolated = list(job_ids)
 
     def workers(self) -> list[tuple[str, int]]:
         return []
@@ -154,9 +205,9 @@ class Simulation:
             shutil.copy(path, self.folder)
         self.database, self.faulty = self._open(), self._open()
         self.faults = Faults(self.faulty)
-        self.settings = settings_in(self.folder, max_backoff=1.0, **limits)
+        self.settings = settings_in(self.folder, **{"max_backoff": 1.0} | limits)
         self.now = 0.0
-        self.world = World()
+        self.world = World(asked=self.faults.asked)
         self.controllers: list[Controller] = []
 
     def _open(self) -> Database:
@@ -182,11 +233,11 @@ class Simulation:
         controller._lock.release()
         controller._scheduler.let_go()
 
-    def post(self) -> str:
+    def post(self, **given: Any) -> str:
         """Returns the pipeline's id."""
         with self.database.begin() as session:
             made = pipelines.create(
-                session, name="p", query="", program={}, graph={}, checkpoint_interval_micros=1_000_000
+                session, name="p", query="", program={}, graph={}, checkpoint_interval_micros=1_000_000, **given
             )
         return made.pipeline.id
 
@@ -210,9 +261,14 @@ class Simulation:
 
     def turn(self) -> None:
         """Of each controller; somebody has written meanwhile."""
-        for controller in self.controllers:
+        for controller in list(self.controllers):
             controller.wake()
-            controller.turn()
+            try:
+                controller.turn()
+            except Killed:
+                self.faulty.engine.dispose()
+                self.crash(controller)
+                self.start()
 
     def settle(self, seconds: int) -> None:
         """Everything answers, for so long."""

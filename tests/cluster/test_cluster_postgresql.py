@@ -1,6 +1,8 @@
 """Jobs with PostgreSQL as database, also when it loses its connections."""
 
 import contextlib
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -46,3 +48,21 @@ def test_a_controller_outlives_the_connections_of_its_database(cluster: Cluster)
     until(lambda: cluster.controller.leads, "the lock")
     cluster.change(posted, stop="checkpoint")
     assert cluster.await_state(posted, "Stopped").status.generation == 1
+
+
+def test_a_wish_is_seen_although_the_connection_that_tells_of_it_is_dead(cluster: Cluster) -> None:
+    """Half open, as after a failover: the server's side stands still, and nobody says so."""
+    posted = cluster.post(Pipeline(name="p", source=Impulse(rate=1000), sinks=[Blackhole()]))
+    cluster.await_state(posted, "Running")
+    with cluster.database.engine.begin() as connection:
+        found = connection.exec_driver_sql("SELECT pid FROM pg_stat_activity WHERE query LIKE 'LISTEN%%'")
+        listening = [row.pid for row in found]
+    assert listening
+    try:
+        for pid in listening:
+            os.kill(pid, signal.SIGSTOP)
+        cluster.change(posted, stop="immediate")
+        cluster.await_state(posted, "Stopped")
+    finally:
+        for pid in listening:
+            os.kill(pid, signal.SIGCONT)

@@ -13,10 +13,11 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 from waiting import until
 
-from arroyo_udf_plugin.cluster import controller
+from arroyo_udf_plugin.cluster import watched
 from arroyo_udf_plugin.cluster.database import history, pipelines
 from arroyo_udf_plugin.cluster.database.models import Job, JobStatus
 from arroyo_udf_plugin.cluster.database.opened import Database
+from arroyo_udf_plugin.cluster.records import Records
 from arroyo_udf_plugin.cluster.states import Event
 from arroyo_udf_plugin.cluster.wishes import wanted
 from arroyo_udf_plugin.pipeline.description import (
@@ -69,7 +70,7 @@ def test_a_pipeline_runs_to_its_end(cluster: Cluster, tmp_path: Path) -> None:
     assert status.finish_time is not None
     assert whole.job.created_at <= status.start_time <= status.finish_time
     with cluster.database.read() as session:
-        assert history.numbers(session, whole.job.id)[-1].numbers["rows_out"] == 1000
+        assert Records(tmp_path).numbers(whole.job.id)[-1].numbers["rows_out"] == 1000
         assert history.checkpoints(session, whole.job.id)
         assert [row.message for row in history.logged(session, whole.job.id, 9).rows] == ["Finished", "Running"]
 
@@ -244,7 +245,7 @@ def test_a_preview_ends_by_itself_and_is_not_tried_again(cluster: Cluster, tmp_p
     assert status.finish_time is not None
     assert status.finish_time - status.start_time >= 100_000
     cluster.change(posted, stop="none")
-    until(lambda: not cluster.get(posted).job.pending, "the controller to see it")
+    until(lambda: (job := cluster.get(posted).job).fulfilled == job.revision, "the controller to see it")
     assert cluster.get(posted).status.generation == 1
 
 
@@ -268,7 +269,7 @@ def test_a_deleted_pipeline_leaves_no_state(cluster: Cluster, tmp_path: Path) ->
     place = tmp_path / "checkpoints" / job
     assert place.exists()
     with cluster.database.begin() as session:
-        pipelines.delete(session, posted, str(tmp_path / "checkpoints"))
+        pipelines.delete(session, posted)
     until(lambda: not place.exists(), "the state to be removed")
 
 
@@ -332,7 +333,7 @@ def test_a_job_that_cannot_be_considered_holds_no_other_back(cluster: Cluster, m
             raise RuntimeError("of this job only")
         return wanted(job, status)
 
-    monkeypatch.setattr(controller, "wanted", failing)
+    monkeypatch.setattr(watched, "wanted", failing)
     one = Pipeline(name="p", source=Impulse(rows=5), sinks=[Blackhole()])
     given: dict[str, Any] = {"name": "p", "query": "", "graph": {}, "checkpoint_interval_micros": 1_000_000}
     with cluster.database.begin() as session:  # one transaction, so that the controller sees both at once

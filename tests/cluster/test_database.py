@@ -19,12 +19,14 @@ from arroyo_udf_plugin.cluster.database.leading import LeaderLock
 from arroyo_udf_plugin.cluster.database.models import Base, Job, JobStatus, Pipeline
 from arroyo_udf_plugin.cluster.database.opened import LATEST, Database
 from arroyo_udf_plugin.cluster.database.sealing import Keys
+from arroyo_udf_plugin.cluster.database.totals import Totals, alone, totals
 from arroyo_udf_plugin.errors import InvalidArgument, InvalidState
 
 
 def made(session: Any, **changes: Any) -> pipelines.Whole:
     given: dict[str, Any] = {"name": "p", "query": "SELECT 1", "program": {}, "graph": {"nodes": [], "edges": []}}
-    return pipelines.create(session, **given | {"checkpoint_interval_micros": 10_000_000} | changes)
+    given |= {"checkpoint_interval_micros": 10_000_000, "checkpoints": "/state"}
+    return pipelines.create(session, **given | changes)
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.server)])
@@ -116,11 +118,11 @@ def test_a_created_pipeline_has_a_job_that_is_to_run(each: Database) -> None:
         whole = made(session, tags={"team": "a"}, udfs=[{"definition": "def f", "language": "python"}])
     with each.read() as session:
         found = pipelines.get(session, whole.pipeline.id)
-        assert (found.status.state, found.job.stop, found.job.pending) == ("Created", "none", True)
+        assert (found.status.state, found.job.stop, found.job.fulfilled) == ("Created", "none", 0)
         assert (found.pipeline.tags, found.pipeline.udfs[0]["language"]) == ({"team": "a"}, "python")
         assert found.status.worker is None
         assert pipelines.of_job(session, whole.job.id).pipeline.id == whole.pipeline.id
-        assert list(jobs.pending(session)) == [whole.job.id]
+        assert list(jobs.unfulfilled(session)) == list(jobs.under_way(session)) == [whole.job.id]
 
 
 def test_a_pipeline_is_created_whole_or_not_at_all(each: Database) -> None:
@@ -149,20 +151,36 @@ def test_pages_tell_each_pipeline_once(each: Database) -> None:
             pipelines.listed(session, 3, "pl_unknown")
 
 
-def test_a_wish_stays_pending_until_its_last_revision_is_seen(each: Database) -> None:
+def test_a_wish_is_fulfilled_with_its_last_revision(each: Database) -> None:
     with each.begin() as session:
         whole = made(session)
-        seen = whole.job.revision
+        first = whole.job.revision
         pipelines.change(session, whole.pipeline.id, {"stop": "checkpoint"})
     with each.begin() as session:
-        jobs.seen(session, whole.job.id, seen)
+        jobs.fulfil(session, whole.job.id, first)
     with each.read() as session:
-        assert list(jobs.pending(session)) == [whole.job.id]
+        assert list(jobs.unfulfilled(session)) == [whole.job.id]
         revision = pipelines.get(session, whole.pipeline.id).job.revision
     with each.begin() as session:
-        jobs.seen(session, whole.job.id, revision)
-        assert list(jobs.pending(session)) == []
-        assert list(jobs.to_watch(session)) == [whole.job.id]
+        jobs.fulfil(session, whole.job.id, revision)
+        assert list(jobs.unfulfilled(session)) == []
+        assert list(jobs.open_jobs(session)) == [whole.job.id]
+
+
+def test_a_leader_that_ends_without_a_word_is_counted(each: Database) -> None:
+    with each.begin() as session:
+        assert not jobs.is_led(session)
+        assert jobs.lead(session, "a") == (1, 0)
+        assert jobs.is_led(session)
+        assert jobs.lead(session, "a") == (2, 1)
+        assert jobs.lead(session, "a") == (3, 2)
+        jobs.beat(session, is_healthy=False)
+        assert jobs.lead(session, "a") == (4, 3)
+        jobs.beat(session, is_healthy=True)
+        assert jobs.lead(session, "a") == (5, 1)
+        jobs.give_up(session)
+        assert not jobs.is_led(session)
+        assert jobs.lead(session, "a") == (6, 0)
 
 
 def test_a_restart_without_state_begins_a_new_history(each: Database) -> None:
@@ -180,12 +198,12 @@ def test_only_a_pipeline_that_has_ended_can_be_deleted(each: Database) -> None:
         whole = made(session)
         history.log(session, whole.job.id, 1, "info", "started")
         with pytest.raises(InUse, match="its job is Created"):
-            pipelines.delete(session, whole.pipeline.id, "/state")
+            pipelines.delete(session, whole.pipeline.id)
         session.execute(sqlalchemy.update(JobStatus).values(state="Failed"))
     with each.begin() as session:
-        pipelines.delete(session, whole.pipeline.id, "/state")
+        pipelines.delete(session, whole.pipeline.id)
         with pytest.raises(NotFound):
-            pipelines.delete(session, whole.pipeline.id, "/state")
+            pipelines.delete(session, whole.pipeline.id)
         assert session.query(Pipeline).count() == session.query(Job).count() == 0
         assert list(jobs.leftovers(session)) == [f"/state/{whole.job.id}"]
         jobs.removed(session, f"/state/{whole.job.id}")
@@ -215,8 +233,8 @@ def test_there_is_one_leader(each: Database) -> None:
 
 def test_only_the_leader_passes_the_fence(each: Database) -> None:
     with each.begin() as session:
-        assert jobs.lead(session, "b") == 1
-        assert jobs.lead(session, "a") == 2
+        assert jobs.lead(session, "b").term == 1
+        assert jobs.lead(session, "a").term == 2
         jobs.fence(session, "a", 2)
         for controller, term in (("b", 1), ("b", 2), ("a", 1)):
             with pytest.raises(Deposed):
@@ -294,28 +312,6 @@ def test_checkpoints_are_listed_by_epoch_without_failed_ones(each: Database) -> 
         assert [one.epoch for one in history.checkpoints(session, job)] == [2]
 
 
-def test_output_is_kept_for_late_readers_and_bounded(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history, "_OUTPUT_KEPT", 3)
-    with database.begin() as session:
-        job = made(session).job.id
-        for number in range(5):
-            history.put_output(session, job, "sink", 0, number, [number], f"[{number}]")
-        rows = history.output(session, job)
-        assert [row.batch for row in rows] == ["[2]", "[3]", "[4]"]
-        assert [row.start_id for row in history.output(session, job, rows[0].serial)] == [3, 4]
-        monkeypatch.setattr(history, "_OUTPUT_AT_ONCE", 2)
-        assert [row.start_id for row in history.output(session, job)] == [2, 3]
-
-
-def test_numbers_of_the_last_minutes_are_kept(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    with database.begin() as session:
-        job = made(session).job.id
-        for time in (1, 100_000_000, 300_000_002):
-            monkeypatch.setattr(history, "now", lambda time=time: time)
-            history.count(session, {job: {"rows_in": time}})
-        assert [row.at for row in history.numbers(session, job)] == [100_000_000, 300_000_002]
-
-
 def test_profiles_and_tables_in_use_cannot_be_deleted(each: Database) -> None:
     with each.begin() as session:
         profile = connections.create_profile(session, name="broker", connector="kafka", config={"a": 1})
@@ -371,7 +367,7 @@ def test_a_library_stays_as_long_as_somebody_has_it(each: Database) -> None:
             functions.delete(session, udf.id)
         assert list(jobs.leftovers(session)) == []
     with each.begin() as session:
-        pipelines.delete(session, whole.pipeline.id, "/state")
+        pipelines.delete(session, whole.pipeline.id)
         assert set(jobs.leftovers(session)) == {"/1", f"/state/{whole.job.id}"}
     assert reserved(each, "/2") == {"ab": "/2"}
 
@@ -450,3 +446,44 @@ def test_a_wish_that_another_program_writes_wakes_the_controller(each: Database,
         with other.begin() as session:
             made(session)
         assert woken.wait(30)
+
+
+def test_a_retained_checkpoint_is_not_forgotten_however_many_follow(each: Database) -> None:
+    with each.begin() as session:
+        job = made(session).job.id
+        for epoch in (1, 2, 300, 900):
+            history.checkpoint(session, job, epoch, generation=1, state="ready", start_time=1, history=2)
+        history.retain(session, job, 2, [1, 900])
+        history.drop_checkpoints(session, job, 200, 300)
+        assert [(one.epoch, one.retained) for one in history.checkpoints(session, job)] == [(1, True), (300, False)]
+        history.retain(session, job, 3, [1])  # of another history
+        assert not any(one.retained for one in history.checkpoints(session, job))
+
+
+def test_an_epoch_that_was_told_is_not_forgotten_for_an_earlier_one(each: Database) -> None:
+    with each.begin() as session:
+        job = made(session).job.id
+        for epoch in (3, 7, 5):
+            jobs.came_to(session, job, epoch)
+        assert pipelines.of_job(session, job).status.epoch == 7
+
+
+def test_what_all_have_together_is_counted_while_a_controller_leads(each: Database) -> None:
+    """Both have a lock in PostgreSQL, each its own."""
+    lock = LeaderLock(each)
+    assert lock.hold()
+    try:
+        with each.begin() as session:
+            alone(session)
+            first = made(session, parallelism=3)
+            made(session, is_preview=True)
+            assert totals(session) == Totals(pipelines=1, parallelism=4, previews=1, kept=1)
+            first.status.state, first.job.stop = "Stopped", "checkpoint"
+            session.flush()
+            assert totals(session) == Totals(pipelines=1, parallelism=1, previews=1, kept=1)
+            first.job.stop = "none"
+            session.flush()
+            assert totals(session).parallelism == 4, "it is to run"
+            assert totals(session, without_job=first.job.id).parallelism == 1
+    finally:
+        lock.release()

@@ -35,7 +35,8 @@ def outcome(simulation: Simulation, pipeline_id: str) -> tuple[Any, ...]:
     status = whole.status
     with simulation.database.read() as session:
         logged = [row.message for row in history.logged(session, whole.job.id, 100).rows]
-    return status.state, status.generation, status.restarts, status.failure_message, whole.job.pending, logged
+    is_fulfilled = whole.job.fulfilled == whole.job.revision
+    return status.state, status.generation, status.restarts, status.failure_message, is_fulfilled, logged
 
 
 SCENARIOS: dict[str, Callable[[Simulation, str], None]] = {
@@ -171,7 +172,7 @@ def test_a_thousand_jobs_are_taken_over_by_a_few_statements(simulate: Callable[.
     with simulation.database.begin() as session:
         given: dict[str, Any] = {"query": "", "program": {}, "graph": {}, "checkpoint_interval_micros": 1_000_000}
         made = [pipelines.create(session, name="p", **given) for _ in range(1000)]
-        session.execute(sqlalchemy.update(Job).values(pending=False))
+        session.execute(sqlalchemy.update(Job).values(fulfilled=Job.revision))
         facts = {"state": "Running", "generation": 1, "settings": wish_of(made[0].job)}
         session.execute(sqlalchemy.update(JobStatus).values(facts))
     for whole in made:
@@ -255,7 +256,7 @@ def test_whatever_fails_every_wish_comes_true(
         for pipeline_id in posted:
             whole = simulation.get(pipeline_id)
             state, runs = State(whole.status.state), simulation.world.workers.get(whole.job.id)
-            assert not whole.job.pending
+            assert whole.job.fulfilled == whole.job.revision
             if runs is not None:
                 assert (state, runs.mode, runs.generation) == (State.RUNNING, "running", whole.status.generation)
                 assert whole.job.stop == "none"

@@ -18,7 +18,7 @@ def test_a_posted_query_survives_kills_and_loses_nothing(
     start: Callable[..., Program], tmp_path: Path, scheduler: str
 ) -> None:
     program = start("cluster", tmp_path, "--port", "0", "--scheduler", scheduler)
-    client = Client(program.address)
+    client = Client(program)
     udf = {"definition": TWICE, "language": "python"}
     body = {"name": "doubles", "query": SQL.format(out=tmp_path / "out"), "parallelism": 1, "udfs": [udf]}
     pipeline = client.ask("POST", "/pipelines", body | {"checkpoint_interval_micros": 1_000_000})["id"]
@@ -29,7 +29,7 @@ def test_a_posted_query_survives_kills_and_loses_nothing(
     for worker in worker_files.living(protocol.folder_of(tmp_path), job["id"]):
         worker.kill()
     program = start("cluster", tmp_path, "--port", "0", "--scheduler", scheduler)
-    client = Client(program.address)
+    client = Client(program)
     until(lambda: client.job(pipeline)["run_id"] == 2, "a new generation")
     client.await_state(pipeline, "Running")
     assert client.ask("PATCH", f"/pipelines/{pipeline}", {"stop": "checkpoint"})["action_in_progress"]

@@ -6,5 +6,5 @@ from engine_docs import DOCUMENT, written
 def test_the_generated_tables_are_those_of_the_code() -> None:
     text = DOCUMENT.read_text()
     assert written(text) == text, "run scripts/engine_docs.py"
-    assert "| Running | stop checkpoint | CheckpointStopping | save |" in text
+    assert "| Running | stop checkpoint | CheckpointStopping |" in text
     assert "| `api.http_port` | 5115 | 0: a free one. |" in text

@@ -89,10 +89,10 @@ def test_an_api_that_is_killed_between_a_function_and_its_pipeline_leaves_no_hal
         "udfs": [{"definition": TWICE, "language": "python"}],
     }
     with pytest.raises((OSError, http.client.HTTPException)):
-        Client(api.program.address).ask("PUT", "/pipelines/doubles", body)
+        Client(api.program).ask("PUT", "/pipelines/doubles", body)
     api.program.process.wait(60)
     api.until(lambda: api.program.process.poll() is None, "the next API")
-    client = Client(api.program.address)
+    client = Client(api.program)
     assert client.ask("GET", "/pipelines")["data"] == []
     client.ask("PUT", "/pipelines/doubles", body)
     assert client.job("doubles")["state"] == "Created"

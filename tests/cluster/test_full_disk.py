@@ -83,7 +83,7 @@ def test_a_cluster_without_room_answers_and_goes_on(
     data = disk.folder / "data"
     fast = {"ARROYO_UDF__PIPELINE__ALLOWED_RESTARTS": "-1", "ARROYO_UDF__PIPELINE__MAX_BACKOFF": "0.1s"}
     program = start("cluster", data, "--port", "0", "--scheduler", scheduler, environment=fast)
-    client = Client(program.address)
+    client = Client(program)
     query = {"name": "p", "query": SQL.format(out=tmp_path / "out"), "parallelism": 1}
     query |= {"udfs": [{"definition": TWICE, "language": "python"}], "checkpoint_interval_micros": 1_000_000}
     pipeline = client.ask("PUT", "/pipelines/p", query)["id"]

@@ -23,6 +23,7 @@ from arroyo_udf_plugin.cluster.schedulers import protocol
 from arroyo_udf_plugin.cluster.security import Security
 from arroyo_udf_plugin.cluster.states import Event, State
 from arroyo_udf_plugin.cluster.task import Report
+from arroyo_udf_plugin.cluster.tokens import Tokens
 from arroyo_udf_plugin.cluster.worker_port import answering
 
 TOKEN = "a token that nobody guesses"
@@ -132,8 +133,8 @@ def test_the_numbers_of_a_generation_go_when_it_ends_and_those_of_an_older_one_a
     assert rows() is None
 
 
-def test_the_port_has_the_rules_of_the_api(port: Any) -> None:
-    with port(token=TOKEN) as client:
+def test_the_port_has_the_rules_of_the_api(port: Any, tmp_path: Path) -> None:
+    with port(tokens=Tokens(tmp_path, TOKEN)) as client:
         for path in ("/metrics", "/targets", "/workers/job_1/2/metrics"):
             assert client.get(path).status_code == 401, path
             assert client.get(path, headers={"host": "evil.example"}).status_code == 403, path

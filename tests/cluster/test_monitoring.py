@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asgi_client import bearer
 from clusters import posting
 from monitors import get, query, value
 from programs import SQL, TWICE, Program
@@ -49,10 +50,12 @@ def endless(folder: Path, library: Path) -> Pipeline:
     return Script("query.sql", SQL.format(out=folder / "out"), [str(library)]).pipeline
 
 
-def configuration(port: str) -> str:
-    """The one of docs/engine.md, for this port; and quick."""
+def configuration(port: str, data: Path) -> str:
+    """The one of docs/engine.md, for this port and the token of this data folder; and quick."""
     (text,) = re.findall(r"```yaml\n# prometheus.yml\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
     assert text.count("127.0.0.1:5114") == 2
+    assert text.count("/etc/prometheus/arroyo-udf.token") == 3
+    text = text.replace("/etc/prometheus/arroyo-udf.token", str(data / "token"))
     return re.sub(r"\b(15|5)s\b", "1s", text.replace("127.0.0.1:5114", port.removeprefix("http://")))
 
 
@@ -64,7 +67,7 @@ def test_prometheus_finds_workers_as_they_come_and_go(
     posted = client.post(endless(tmp_path, library), library, checkpoint_interval_micros=200_000)
     job = client.await_state(posted, "Running").job.id
     rows = f'arroyo_worker_messages_recv{{job="arroyo-udf-workers", job_id="{job}", node_id="1"}}'
-    with prometheus.server(configuration(address)) as asked:
+    with prometheus.server(configuration(address, tmp_path)) as asked:
         until(lambda: any(float(one["value"][1]) > 0 for one in query(asked, rows)), "rows of the first worker")
         (first,) = query(asked, rows)
         assert first["metric"]["instance"] == f"{job}-1"
@@ -77,20 +80,23 @@ def test_prometheus_finds_workers_as_they_come_and_go(
         assert [path.name for path in protocol.folder_of(tmp_path).glob("*.sock")] == [f"{job}-2.sock"]
         until(lambda: query(asked, "sum(up)")[0]["value"][1] == "2", "nothing else to scrape")
 
-    (target,) = json.loads(get(f"{address}/targets"))
-    worker = get(f"{address}{target['labels']['__metrics_path__']}")
+    (target,) = json.loads(get(f"{address}/targets", **bearer(tmp_path)))
+    worker = get(f"{address}{target['labels']['__metrics_path__']}", **bearer(tmp_path))
     assert value(worker, "process_resident_memory_bytes")
     assert prometheus.check_metrics(worker.encode()) == ""
-    until(lambda: value(get(f"{address}/metrics"), "arroyo_udf_controller_checkpoint_seconds_count"), "a checkpoint")
-    own = get(f"{address}/metrics")
+    until(
+        lambda: value(get(f"{address}/metrics", **bearer(tmp_path)), "arroyo_udf_controller_checkpoint_seconds_count"),
+        "a checkpoint",
+    )
+    own = get(f"{address}/metrics", **bearer(tmp_path))
     assert prometheus.check_metrics(own.encode()) == ""
     assert value(own, "arroyo_controller_jobs", state="Running") == 1
     assert value(own, "arroyo_udf_controller_leads") == 1
-    assert json.loads(get(f"{address}/health/ready")) == {"status": "leads"}
-    assert json.loads(get(f"{address}/health/live")) == {"status": "live"}
+    assert json.loads(get(f"{address}/health/ready", **bearer(tmp_path))) == {"status": "leads"}
+    assert json.loads(get(f"{address}/health/live", **bearer(tmp_path))) == {"status": "live"}
     client.change(posted, stop="immediate")
     client.await_state(posted, "Stopped")
-    until(lambda: json.loads(get(f"{address}/targets")) == [], "no targets")
+    until(lambda: json.loads(get(f"{address}/targets", **bearer(tmp_path))) == [], "no targets")
 
 
 def test_a_controller_that_stands_by_has_no_targets_and_counts_no_jobs(
@@ -100,12 +106,14 @@ def test_a_controller_that_stands_by_has_no_targets_and_counts_no_jobs(
     client = posting(database)
     posted = client.post(endless(tmp_path, library), library)
     job = client.await_state(posted, "Running").job.id
-    assert [one["labels"]["instance"] for one in json.loads(get(f"{first}/targets"))] == [f"{job}-1"]
-    assert json.loads(get(f"{second}/targets")) == []
-    text = get(f"{second}/metrics")
+    assert [one["labels"]["instance"] for one in json.loads(get(f"{first}/targets", **bearer(tmp_path)))] == [
+        f"{job}-1"
+    ]
+    assert json.loads(get(f"{second}/targets", **bearer(tmp_path))) == []
+    text = get(f"{second}/metrics", **bearer(tmp_path))
     assert value(text, "arroyo_udf_controller_leads") == 0
     assert value(text, "arroyo_controller_jobs", state="Running") is None
-    assert json.loads(get(f"{second}/health/ready")) == {"status": "stands by"}
+    assert json.loads(get(f"{second}/health/ready", **bearer(tmp_path))) == {"status": "stands by"}
 
 
 def test_one_process_shows_everything_at_both_ports(
@@ -116,8 +124,8 @@ def test_one_process_shows_everything_at_both_ports(
     posted = client.post(endless(tmp_path, library), library)
     job = client.await_state(posted, "Running").job.id
     rows = "arroyo_worker_messages_recv"
-    until(lambda: (value(get(f"{address}/metrics"), rows, job_id=job, node_id=1) or 0) > 0, "rows")
-    assert json.loads(get(f"{address}/targets")) == []
+    until(lambda: (value(get(f"{address}/metrics", **bearer(tmp_path)), rows, job_id=job, node_id=1) or 0) > 0, "rows")
+    assert json.loads(get(f"{address}/targets", **bearer(tmp_path))) == []
 
 
 def test_promtool_finds_nothing_wrong_with_any_metric() -> None:

@@ -86,7 +86,7 @@ def test_a_store_that_does_not_answer_holds_no_job_up(
             posted = cluster.post(COUNTS)
             job = cluster.await_state(posted, "Finished").job.id
             with database.begin() as session:
-                pipelines.delete(session, posted, str(tmp_path / "checkpoints"))
+                pipelines.delete(session, posted)
             assert place in leftovers(database)
         until(lambda: not leftovers(database), "both places")
         assert open_store(place).names("") == []

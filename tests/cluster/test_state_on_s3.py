@@ -88,7 +88,7 @@ def test_a_job_survives_its_worker_and_the_store_and_leaves_nothing(
     if told == "checkpoint_url":
         monkeypatch.setenv("ARROYO_UDF__CHECKPOINT_URL", state)
     cluster = start("cluster", data, "--port", "0", "--scheduler", "process")
-    client = Client(cluster.address)
+    client = Client(cluster)
     posted = Posted(client, tmp_path, **({"state_url": state} if told == "state_url" else {}))
     posted.await_rows()
 
@@ -137,7 +137,7 @@ def test_a_worker_that_waits_for_the_store_goes_on_where_it_was(
 ) -> None:
     """The store is gone for a while: the same worker commits what it has, as soon as it can."""
     monkeypatch.setenv("ARROYO_UDF__CHECKPOINT_URL", server.bucket("state"))
-    client = Client(start("cluster", tmp_path / "data", "--port", "0", "--scheduler", "process").address)
+    client = Client(start("cluster", tmp_path / "data", "--port", "0", "--scheduler", "process"))
     posted = Posted(client, tmp_path)
     posted.await_rows()
     server.kill()

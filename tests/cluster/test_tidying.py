@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from clusters import settings_in
+from clusters import settings_in, shown
 from test_database import made
 
 from arroyo_udf_plugin.cluster.database import history
-from arroyo_udf_plugin.cluster.database.models import JobNumbers
-from arroyo_udf_plugin.cluster.database.opened import Database, now
+from arroyo_udf_plugin.cluster.database.opened import Database
 from arroyo_udf_plugin.cluster.functions.children import Children, Limits, left_behind
+from arroyo_udf_plugin.cluster.records import Records
 from arroyo_udf_plugin.cluster.schedulers import worker_files
 from arroyo_udf_plugin.cluster.tidying import tidy_files, tidy_rows
 
@@ -41,25 +41,14 @@ def held(path: Path) -> Any:
         child.stdin.close()
 
 
-def test_of_jobs_that_count_no_more_the_last_numbers_stay(database: Database, tmp_path: Path) -> None:
-    with database.begin() as session:
-        first, second = (made(session).job.id for _ in range(2))
-        recent = now() - 1_000_000
-        for job, times in ((first, (1, 2, 3)), (second, (4, recent))):
-            session.add_all(JobNumbers(job_id=job, at=at, numbers={}) for at in times)
-    tidy_rows(database, database.begin, settings_in(tmp_path))
-    with database.read() as session:
-        assert [row.at for row in history.numbers(session, first)] == [3]
-        assert [row.at for row in history.numbers(session, second)] == [recent]
-
-
-def test_a_run_removes_a_limited_number_of_rows(database: Database) -> None:
+def test_what_jobs_have_shown_goes_with_them(database: Database, records: Records, tmp_path: Path) -> None:
     with database.begin() as session:
         job = made(session).job.id
-        session.add_all(JobNumbers(job_id=job, at=at, numbers={}) for at in range(10))
-    with database.begin() as session:
-        history.drop_numbers(session, 4)
-        assert len(history.numbers(session, job)) == 6
+    for one in (job, "job_deleted"):
+        records.count(one, {})
+        records.show(one, [shown(0)])
+    tidy_rows(database, database.begin, settings_in(tmp_path))
+    assert records.jobs() == [job]
 
 
 def test_files_of_workers_that_were_killed_with_their_controller_go(tmp_path: Path) -> None:
@@ -116,7 +105,8 @@ def test_the_folder_of_a_child_that_just_starts_is_in_use(tmp_path: Path, monkey
         flock(file, how)
 
     async def start() -> None:
-        async with Children(tmp_path, tmp_path / "cache", Limits()).working() as child:
+        children = Children(tmp_path, tmp_path / "cache", Limits())
+        async with children.working(children.plans) as child:
             assert child.folder.parent == tmp_path
             assert list(left_behind(tmp_path)) == []
 

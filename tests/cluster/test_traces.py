@@ -23,7 +23,8 @@ from arroyo_udf_plugin.cluster.database.opened import Database
 from arroyo_udf_plugin.cluster.functions.workshop import Workshop
 from arroyo_udf_plugin.cluster.monitoring.spans import JobSpans, TracedRequests
 from arroyo_udf_plugin.cluster.monitoring.tracing import Tracing
-from arroyo_udf_plugin.cluster.states import Action, State, Step
+from arroyo_udf_plugin.cluster.records import Records
+from arroyo_udf_plugin.cluster.states import State
 from arroyo_udf_plugin.cluster.task import Report
 from arroyo_udf_plugin.errors import InvalidArgument
 from arroyo_udf_plugin.planner.script import Script
@@ -94,7 +95,7 @@ def test_a_request_is_a_span_in_the_trace_of_its_client(
     collector: Collector, database: Database, tmp_path: Path
 ) -> None:
     tracing = Tracing(collector.url, "api")
-    app = TracedRequests(create_app(Parts(database, Workshop(tmp_path / "functions"))), tracing)
+    app = TracedRequests(create_app(Parts(database, Workshop(tmp_path / "functions"), Records(tmp_path))), tracing)
     with Client(app) as api:
         api.get("/api/v1/pipelines/pl_1", headers={"traceparent": CLIENT})
         api.get("/health/live")
@@ -111,10 +112,10 @@ def test_a_request_is_a_span_in_the_trace_of_its_client(
 def test_a_start_that_fails_is_an_error_and_checkpoints_are_linked_with_their_start(collector: Collector) -> None:
     tracing = Tracing(collector.url, "controller")
     spans = JobSpans(tracing)
-    spans.moved("job_1", 1, Step(State.SCHEDULING, Action.START))
-    spans.moved("job_1", 1, Step(State.RECOVERING, Action.WAIT))
-    spans.moved("job_1", 2, Step(State.SCHEDULING, Action.START))
-    spans.moved("job_1", 2, Step(State.RUNNING, Action.NONE))
+    spans.moved("job_1", 1, State.SCHEDULING)
+    spans.moved("job_1", 1, State.RECOVERING)
+    spans.moved("job_1", 2, State.SCHEDULING)
+    spans.moved("job_1", 2, State.RUNNING)
     report = Report("job_1", 2, checkpoint={"epoch": 1, "seconds": 0.5, "at": 1_700_000_000.5, "bytes": 9})
     spans.note([report, report, Report("job_1", 2)])
     tracing.close()

@@ -59,7 +59,7 @@ sys.stdin.read()
         assert child.stdout is not None
         assert child.stdout.readline() == b"held\n"
         (found,) = worker_files.living(tmp_path, "job_1")
-        assert found == worker_files.Living("job_1", 3, child.pid)
+        assert found == worker_files.Living("job_1", 3, child.pid, found.started)
         assert not list(worker_files.living(tmp_path, "job"))
         found.kill()
     assert child.returncode == -9

@@ -14,6 +14,7 @@ from arroyo_udf_plugin.cluster.configuration import configured
 from arroyo_udf_plugin.cluster.database import history, pipelines
 from arroyo_udf_plugin.cluster.database.opened import Database
 from arroyo_udf_plugin.cluster.noting import Notes
+from arroyo_udf_plugin.cluster.records import Records
 from arroyo_udf_plugin.cluster.schedulers import process, worker_output
 from arroyo_udf_plugin.cluster.schedulers.process import ProcessScheduler
 from arroyo_udf_plugin.cluster.schedulers.worker_output import WorkerOutput
@@ -102,7 +103,7 @@ def test_the_log_keeps_the_latest_output_of_a_job_and_all_else(database: Databas
             for _ in range(2)
         ]
         history.log(session, jobs[0], 0, "info", "Running")
-    notes = Notes()
+    notes = Notes(Records(tmp_path))
     for reports in (
         [Report(jobs[1], 0, message=OUTPUT, details="other")],
         [Report(jobs[0], 0, message=OUTPUT, details=str(number)) for number in range(60)],

@@ -19,7 +19,7 @@ from arroyo_udf_plugin.connectors.files import Files
 from arroyo_udf_plugin.connectors.interface import Json
 from arroyo_udf_plugin.connectors.object_store import open_object_store
 
-CHANGED = r"changed after it was begun, .*: writers must write each new file under another name and rename it into"
+CHANGED = r"changed after it was begun, .*Writers must write each new file under another name and rename it into"
 _numbers = itertools.count()
 
 

@@ -11,6 +11,7 @@ from arroyo_udf_plugin.connectors.interface import Json
 from arroyo_udf_plugin.engine.checkpoints import Epochs
 from arroyo_udf_plugin.engine.manifest import Identity, Manifest
 from arroyo_udf_plugin.engine.moment import Snapshot
+from arroyo_udf_plugin.engine.retention import Retention
 
 SOURCE = {"source": {"type": "files", "paths": ["a", "c"]}}
 IDENTITY = Identity.of("flights", SOURCE, {"speed": "abc"})
@@ -44,9 +45,16 @@ class Engine:
     """Begins or resumes, as runner.py does, with one slice."""
 
     def __init__(
-        self, store: MemoryStore, world: World, resume: bool = False, retain: int = 1, restore: int | None = None
+        self,
+        store: MemoryStore,
+        world: World,
+        resume: bool = False,
+        retain: int = 1,
+        restore: int | str | None = None,
+        at_least: int = 0,
     ) -> None:
-        self.epochs = Epochs(store, IDENTITY, resume=resume, retain=retain, restore=restore)
+        retention = Retention(retain)
+        self.epochs = Epochs(store, IDENTITY, resume=resume, retention=retention, restore=restore, at_least=at_least)
         fence = self.epochs.fence()
         position = fence.positions.get("p0", {"next": 1})
         self.slice = Counting(world, 0, position["next"])

@@ -9,6 +9,7 @@ from worlds import MemoryStore, World, epochs_in
 from arroyo_udf_plugin.engine.checkpoints import Epochs
 from arroyo_udf_plugin.engine.manifest import Manifest
 from arroyo_udf_plugin.engine.restoring import checkpoints_in
+from arroyo_udf_plugin.engine.retention import Retention
 from arroyo_udf_plugin.errors import Fenced, InvalidArgument
 
 
@@ -127,7 +128,7 @@ def test_an_older_engine_that_wakes_up_and_cleans_does_not_remove_what_was_resto
 
 def test_an_engine_that_commits_meanwhile_has_that_given_up_too() -> None:
     store, _, old = begun(3, 3)
-    epochs = Epochs(store, IDENTITY, resume=True, retain=3, restore=3)
+    epochs = Epochs(store, IDENTITY, resume=True, retention=Retention(3), restore=3)
     old.go()
     fence = epochs.fence()
     assert (fence.epoch, fence.given_up) == (6, ((4, 5),))

@@ -283,6 +283,29 @@ def test_a_request_that_came_before_the_start_counts(functions: dict[str, Functi
     assert run(Story(source, World()), checkpoints=MemoryStore(), stop=stop).ended == "resumable"
 
 
+def test_a_slice_that_starts_after_a_stop_reads_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the stop waits for it as long as it may: for ever, as a replay in several slices does, of which one has done
+    all before another one begins."""
+    stop, asked = StopRequest(math.inf), threading.Event()
+    drain, start_operators = Slice.drain, Slice._start_operators
+
+    def drained(self: Slice) -> None:
+        drain(self)
+        asked.set()
+
+    def started(self: Slice) -> None:
+        start_operators(self)
+        assert asked.wait(60)
+
+    monkeypatch.setattr(Slice, "drain", drained)
+    monkeypatch.setattr(Slice, "_start_operators", started)
+    stop.request()
+    source = StorySource({"a": [[1]]})
+    source.watch = 3600.0
+    assert run(Story(source, World()), checkpoints=MemoryStore(), stop=stop).ended == "resumable"
+    assert not source.opened
+
+
 def test_an_interrupt_in_the_callers_thread_ends_all_slices() -> None:
     """Ctrl-C without checkpoints: the command raises it in the main thread."""
 

@@ -369,3 +369,17 @@ def test_a_folder_that_a_killed_process_has_made_survives_a_loss_of_power(tmp_pa
         LocalStore(tmp_path / "b").create(name, b"x")
     world.lose_power()
     assert LocalStore(tmp_path / "b").get(name) == b"x"
+
+
+def test_what_killed_processes_have_left_goes_when_the_next_one_writes_there(tmp_path: Path) -> None:
+    """Unless it may still be written."""
+    store = LocalStore(tmp_path)
+    store.put("states/1", b"state")
+    now, old = (tmp_path / "states" / f".{digit * 16}.partial" for digit in "ab")
+    other = tmp_path / "states" / ".others.partial"
+    for path in (now, old, other):
+        path.touch()
+    for path in (old, other):
+        os.utime(path, (0, 0))
+    LocalStore(tmp_path).put("states/2", b"state")
+    assert sorted(path.name for path in (tmp_path / "states").iterdir()) == [now.name, other.name, "1", "2"]

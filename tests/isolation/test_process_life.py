@@ -59,6 +59,11 @@ def line(a: int) -> str:
 
 
 @udf
+async def later(a: int) -> int:
+    return a
+
+
+@udf
 def loaded(a: int) -> str:
     return " ".join(name for name in ("pyarrow", "numpy") if name in sys.modules)
 """
@@ -204,6 +209,22 @@ def test_a_worker_does_not_keep_a_low_limit_of_descriptors(file: Path) -> None:
     """
     host = [sys.executable, "-c", textwrap.dedent(program), str(file)]
     assert subprocess.run(host, capture_output=True, text=True, timeout=120, check=True).stdout == "300\n"
+
+
+def test_a_started_function_takes_a_thread_and_five_descriptors_for_each_worker(file: Path) -> None:
+    """As docs/isolation.md says."""
+    program = """
+        import os, sys
+        from arroyo_udf_plugin import load
+        later = load(sys.argv[1], isolation="process", workers=2).functions["later"]
+        used = lambda: [len(os.listdir(f"/proc/self/{what}")) for what in ("task", "fd")]
+        started = [later.start()]
+        before = used()
+        started += [later.start() for _ in range(3)]
+        print(*(now - then for now, then in zip(used(), before)))
+    """
+    done = subprocess.check_output([sys.executable, "-c", textwrap.dedent(program), str(file)], text=True)
+    assert done == f"{3 * 2 * 1} {3 * 2 * 5}\n"
 
 
 def test_a_worker_that_cannot_start_is_an_error_of_the_call(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

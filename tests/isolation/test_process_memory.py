@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from waiting import drained, until
 
@@ -14,6 +15,7 @@ from arroyo_udf_plugin import Plugin, PluginEnvironmentError, load
 PYTHON = """
 import asyncio
 import os
+import resource
 
 import pyarrow as pa
 
@@ -51,6 +53,47 @@ def lengths(a: pa.BinaryArray) -> pa.Int64Array:
 @udf
 async def length(a: bytes) -> int:
     return len(a)
+
+
+@udf
+def own_memory(a: int) -> bytes:
+    status = open("/proc/self/status").read()
+    return status[status.index("RssAnon:") :].split()[1].encode().ljust(1 << 20)
+
+
+def lack_shared_memory(mebibytes: int) -> bytes:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, resource.RLIM_INFINITY))
+    return bytes(mebibytes << 20)
+
+
+@udf
+def sync_without_room(a: int) -> bytes:
+    return lack_shared_memory(a)
+
+
+@udf(vectorized=True)
+def arrays_without_room(a: pa.Int64Array) -> pa.BinaryArray:
+    return pa.array([lack_shared_memory(value) for value in a.to_pylist()], pa.binary())
+
+
+@udf
+async def async_without_room(a: int) -> bytes:
+    return lack_shared_memory(a)
+
+
+@udf(batch_size=10)
+async def batches_without_room(a: list[int]) -> list[bytes]:
+    return [lack_shared_memory(value) for value in a]
+
+
+@udf
+def large(mebibytes: int) -> bytes:
+    return bytes(mebibytes << 20)
+
+
+@udf
+async def large_later(mebibytes: int) -> bytes:
+    return bytes(mebibytes << 20)
 
 
 @udf
@@ -117,7 +160,7 @@ def test_arguments_without_room_in_a_worker_are_errors_of_their_rows(file: Path)
         with pytest.raises(PluginEnvironmentError, match="lengths: no memory in its worker process for the arguments"):
             plugin.functions["lengths"](huge)
         assert plugin.functions["lengths"](small).to_pylist() == [3]
-        with plugin.functions["length"].start() as runtime:
+        with plugin.functions["length"].start(timeout=1000.0) as runtime:
             rows = []
             for number, column in enumerate((small, huge, small)):
                 runtime.send(number, column)
@@ -125,6 +168,41 @@ def test_arguments_without_room_in_a_worker_are_errors_of_their_rows(file: Path)
         assert [row["value"] for row in rows] == [3, None, 3]
         assert "length, row 1: no memory in its worker process for the arguments: " in rows[1]["error"]
         assert plugin.functions["worker"](ONE) == worker
+
+
+def test_results_exist_once_in_a_worker(plugin: Plugin) -> None:
+    """In the memory that it shares, and not in its own, too."""
+    answer = plugin.functions["own_memory"](pa.array(range(64), pa.int64()))
+    first, last = (int(answer[row].as_py()) << 10 for row in (0, 63))
+    assert last < first + 16 * MEBIBYTE
+
+
+@pytest.mark.parametrize("kind", ["sync", "arrays", "async", "batches"])
+def test_results_without_room_are_errors_of_their_rows(file: Path, kind: str) -> None:
+    """Not the end of the worker, whose other calls go on."""
+    sizes = pa.array([0, 2, 0, 3], pa.int64())
+    with load(file, isolation="process") as plugin:
+        worker = plugin.functions["worker"](ONE)
+        answer = plugin.functions[f"{kind}_without_room"].outcomes(sizes)
+        assert pc.binary_length(answer.field("value")).to_pylist() == [0, None, 0, None]
+        errors = answer.field("error").to_pylist()
+        assert f"{kind}_without_room, row 1: no shared memory for its value: File too large" in errors[1]
+        assert plugin.functions["worker"](ONE) == worker
+
+
+def test_calls_with_large_results_that_end_together_are_told_one_after_another(plugin: Plugin) -> None:
+    sizes = [6, 0, 6, 6, 9, 0]
+    values = plugin.functions["large_later"](pa.array(sizes, pa.int64()))
+    assert [len(value) for value in values.to_pylist()] == [size * MEBIBYTE for size in sizes]
+
+
+def test_the_limit_of_memory_is_one_of_an_answer_too(file: Path) -> None:
+    with load(file, isolation="process", memory_limit=192 * MEBIBYTE) as plugin:
+        sizes = pa.array([60, 60, 60, 60, 1], pa.int64())
+        answer = plugin.functions["large"].outcomes(sizes)
+        assert answer.field("outcome").to_pylist() == [0, 0, 0, 1, 0]
+        text = "no shared memory for its value: an answer has at most 201326592 bytes (memory_limit): send fewer rows"
+        assert text in answer.field("error")[3].as_py()
 
 
 LIMITED = """

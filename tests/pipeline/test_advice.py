@@ -8,6 +8,7 @@ that have rows; test_replayed_letters.py has those of replays.)
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import re
 import shutil
@@ -16,19 +17,26 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from arroyo_udf_plugin import failpoints, run_pipeline
+from arroyo_udf_plugin import failpoints, restore_pipeline, run_pipeline
 from arroyo_udf_plugin.connectors.files import Files
 from arroyo_udf_plugin.connectors.impulse import Impulse
+from arroyo_udf_plugin.connectors.options import BATCH_ROWS
 from arroyo_udf_plugin.connectors.parts import Parts
 from arroyo_udf_plugin.connectors.single import File
 from arroyo_udf_plugin.connectors.source import FileSource
 from arroyo_udf_plugin.connectors.standard_input import StandardInput
 from arroyo_udf_plugin.connectors.table import Table
-from arroyo_udf_plugin.engine import manifest
+from arroyo_udf_plugin.engine import manifest, runner
+from arroyo_udf_plugin.engine.restoring import checkpoints_in
+from arroyo_udf_plugin.engine.store import open_store
 from arroyo_udf_plugin.errors import ArroyoUdfError
 from arroyo_udf_plugin.pipeline.description import Checkpoints, EventTime, Pipeline, Sql, Windows
+from arroyo_udf_plugin.pipeline.plan import plan
+from arroyo_udf_plugin.testing.turns import InTurn, Turns
 
 Step = tuple[Pipeline, str] | Pipeline
 Case = Callable[[], Iterator[Step]]
@@ -77,7 +85,20 @@ class Crash(Exception):
     """The engine ends here."""
 
 
-def crash_at(moment: str, pipeline: Pipeline) -> None:
+def run_in_steps(pipeline: Pipeline) -> None:
+    """With an epoch for each batch that is read."""
+    turns = Turns()
+    with contextlib.closing(plan(pipeline)) as planned:
+        inputs = [dataclasses.replace(one, source=InTurn(one.source, turns)) for one in planned.inputs]
+        runner.run(
+            dataclasses.replace(planned, inputs=inputs),
+            checkpoints=open_store("state"),
+            interval=Turns.INTERVAL,
+            progress=turns.hear,
+        )
+
+
+def crash_at(moment: str, pipeline: Pipeline, run: Callable[[Pipeline], object] = run_pipeline) -> None:
     def reached(name: str) -> None:
         if name == moment:
             raise Crash
@@ -85,7 +106,7 @@ def crash_at(moment: str, pipeline: Pipeline) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(failpoints, "reached", reached)
         with pytest.raises(Crash):
-            run_pipeline(pipeline)
+            run(pipeline)
 
 
 # ---- Sources and sinks that cannot go on -----------------------------------------------------------------------------
@@ -116,6 +137,66 @@ def one_file(instead: str) -> Case:
             yield names(None, sinks=(File(path="single/part-0.csv"),))
 
     return case
+
+
+ROWS = BATCH_ROWS + 5
+
+
+def long(name: str, rows: int = ROWS) -> pa.Table:
+    """Rows for more than one batch, which are all left out but those called hello and world."""
+    return pa.table({"name": [*["none"] * (rows - 1), name]})
+
+
+def of_long(**changed: Any) -> Pipeline:
+    return names(operators=(Sql(select={"name": "upper(name)"}, where="name <> 'none'"),), **changed)
+
+
+def a_begun_file_that_is_gone() -> Iterator[Step]:
+    Path("in/1.csv").write_text("name\nhello\n" + "none\n" * ROWS + "world\n")
+    crash_at("committed", of_long(), run_in_steps)
+    os.rename("in/1.csv", "away")
+    Path("in/2.csv").write_text("name\nnone\n")
+    yield of_long(), f"in/1.csv was read up to row {BATCH_ROWS} and is gone: put it back to go on"
+    os.rename("away", "in/1.csv")
+    yield of_long()
+
+
+def an_unreadable_file(instead: str) -> Case:
+    """None of its rows has been read."""
+
+    def case() -> Iterator[Step]:
+        os.remove("in/1.csv")
+        pq.write_table(long("hello"), "in/1.parquet")
+        pq.write_table(long("world"), "in/2.parquet")
+        whole = Path("in/2.parquet").read_bytes()
+        Path("in/2.parquet").write_bytes(whole[:-100])
+        yield of_long(), "cannot read in/2.parquet"
+        Path("in/2.parquet").write_bytes(whole)
+        if instead == "moved away":
+            os.rename("in/2.parquet", "2.parquet")
+            run_pipeline(of_long())
+            os.rename("2.parquet", "in/2.parquet")
+        yield of_long()
+
+    return case
+
+
+def a_file_that_is_damaged_behind_rows_that_were_read() -> Iterator[Step]:
+    """One goes back to the checkpoint before it."""
+    os.remove("in/1.csv")
+    pq.write_table(long("hello"), "in/1.parquet")
+    run_pipeline(of_long())
+    *_, before = checkpoints_in(open_store("state"))
+    pq.write_table(long("world"), "in/2.parquet", row_group_size=BATCH_ROWS)
+    whole = Path("in/2.parquet").read_bytes()
+    at = pq.read_metadata("in/2.parquet").row_group(1).column(0).data_page_offset
+    Path("in/2.parquet").write_bytes(whole[:at] + bytes(20) + whole[at + 20 :])
+    with pytest.raises(ArroyoUdfError, match=r"cannot read in/2\.parquet"):
+        run_in_steps(of_long())
+    Path("in/2.parquet").write_bytes(whole)
+    yield of_long(), "bring the former file back, or go back to a checkpoint before it (--restore)"
+    restore_pipeline(of_long(), before.epoch)
+    yield of_long()
 
 
 def impulse() -> Iterator[Step]:
@@ -264,14 +345,37 @@ def with_(**changed: Any) -> Callable[[Table], Table]:
     return lambda sink: sink.model_copy(update=changed)
 
 
+def a_table_that_takes_no_more() -> Iterator[Step]:
+    sink = Table(uri="sqlite:out.db", table="names", create=False)
+    with contextlib.closing(sqlite3.connect("out.db")) as database, database:
+        database.execute("CREATE TABLE names (name TEXT CHECK (name <> 'WORLD'))")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "_PAUSES", ())
+        with pytest.raises(ArroyoUdfError) as raised:
+            run_pipeline(names(sinks=(sink,)))
+    assert "epoch 2 is committed: mend the table, then resume" in raised.value.__notes__
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "_PAUSES", ())
+        yield names(sinks=(sink,)), "CHECK constraint failed"
+    with contextlib.closing(sqlite3.connect("out.db")) as database, database:
+        database.execute("DROP TABLE names")
+        database.execute("CREATE TABLE names (name TEXT)")
+    yield names(sinks=(sink,))
+
+
 LEAVE_OUT = with_(columns=("name",))
 MADE = "CREATE TABLE names (name TEXT, n INTEGER)"
+INDEX = 'CREATE UNIQUE INDEX "names by key" ON "names" ("name")'
 COMPUTED = "CREATE TABLE names (name TEXT, n INTEGER GENERATED ALWAYS AS (1))"
 CASES: dict[str, Case] = {
     "standard input": standard_input,
     "a file: parts": one_file("parts"),
     "a file: no checkpoints": one_file("no checkpoints"),
     "impulse": impulse,
+    "a begun file that is gone": a_begun_file_that_is_gone,
+    "an unreadable file: mended": an_unreadable_file("mended"),
+    "an unreadable file: moved away": an_unreadable_file("moved away"),
+    "a damaged file that was begun": a_file_that_is_damaged_behind_rows_that_were_read,
     "parts of another run: moved": of_another_run("moved"),
     "parts of another run: another folder": of_another_run("another folder"),
     "another pipeline's place": of_another_pipeline,
@@ -290,15 +394,17 @@ CASES: dict[str, Case] = {
         "CREATE TABLE names (name TEXT)", "add it there, or", lambda _: "ALTER TABLE names ADD COLUMN n INTEGER"
     ),
     "no column: leave out": table("CREATE TABLE names (name TEXT)", "leave it out with `columns`", LEAVE_OUT),
-    "a computed column": table(
-        "CREATE TABLE names (name TEXT, n INTEGER GENERATED ALWAYS AS (1))",
-        "computes it itself: leave it out",
-        LEAVE_OUT,
+    "a computed column": table(COMPUTED, "computes it itself: leave it out", LEAVE_OUT),
+    "a column that may not be null": table(
+        "CREATE TABLE names (name TEXT, n INTEGER, m INTEGER NOT NULL)",
+        "the table's column 'm' may not be null and has no default: write it, too",
+        lambda _: "ALTER TABLE names DROP COLUMN m",
     ),
+    "a table that takes no more": a_table_that_takes_no_more,
     "no index": table(
         MADE,
-        'no unique index on the key: CREATE UNIQUE INDEX ON "names" ("name")',
-        lambda _: 'CREATE UNIQUE INDEX by_name ON "names" ("name")',
+        f"no unique index on the key: {INDEX}",
+        lambda _: INDEX,
     ),
 }
 

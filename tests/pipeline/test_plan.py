@@ -100,12 +100,14 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
         'operators[0].on_error: the policy dead_letter needs a place: add [dead_letters], such as type = "parts"',
         "operators[0].calls[0]: there is no column 'minuts': write 'minutes'",
         "operators[0].calls[1]: plugin functions has no function 'plan': write 'plane'",
-        "operators[0].calls[3]: column 'tail': argument 'miles' is string, not int64: convert it first, to "
-        "pa.int64(), or change the function's signature",
+        "operators[0].calls[3]: column 'tail': argument 'miles' is string, not int64: cast it in an operator "
+        'before, type = "sql", or change the function'
+        "'s signature",
         "operators[0].calls[4]: mph takes 2 arguments (miles: int64, minutes: int64), but the columns named are: miles",
         "operators[0].calls[5]: there is a column 'miles' already: name the result, as in other = mph(...)",
-        "operators[0].calls[6]: column 'miles': argument 'tail' is int64, not string: convert it first, to "
-        "pa.string(), or change the function's signature",
+        "operators[0].calls[6]: column 'miles': argument 'tail' is int64, not string: cast it in an operator "
+        'before, type = "sql", or change the function'
+        "'s signature",
         "operators[0].calls[7]: functions.mph: the constant for 'minutes': 'a' is not int64",
         "operators[0].calls[8]: 'f(': write FUNCTION, FUNCTION(COLUMN, ...) or NAME = FUNCTION(COLUMN, ...)",
         "operators[0].options.timeout: timeout='soon'; write seconds above 0 and up to 1e9, a text such as '10ms', or "

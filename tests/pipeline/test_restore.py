@@ -219,3 +219,24 @@ def test_ls_says_which_there_are_and_what_is_wrong_with_them() -> None:
 def test_options_that_do_not_fit(arguments: list[str], text: str) -> None:
     done = command("run", "p.json", *arguments)
     assert (done.exit_code, text in done.stderr) == (2, True)
+
+
+def test_a_savepoint_is_taken_listed_gone_back_to_and_removed() -> None:
+    pipeline = written(described(KEYED, checkpoints={"place": "state", "every": 3600, "retain": 1}))
+    taken = command("savepoint", "take", "state", "third")
+    assert (taken.exit_code, taken.stdout.split()[:3]) == (0, ["third", "checkpoint", str(checkpoints()[0])])
+    assert command("savepoint", "take", "state", "third").exit_code == 1
+    for name in ("d", "e"):
+        Path(f"in/{name}.csv").write_text(f"name\n{name}\n")
+        run_pipeline(pipeline)
+    assert command("savepoint", "ls", "state").stdout == taken.stdout
+    (told,) = map(json.loads, command("savepoint", "ls", "state", "--json").stdout.splitlines())
+    assert told["epoch"] not in checkpoints()
+    looked = command("check", "p.json", "--restore", "third").stdout.splitlines()
+    assert looked[0] == f"back to checkpoint {told['epoch']}; what came after it is given up"
+    assert command("run", "p.json", "--restore", "third").exit_code == 0
+    assert table() == ["a", "b", "c", "d", "e"]
+    assert command("savepoint", "rm", "state", "third").exit_code == 0
+    refused = command("run", "p.json", "--restore", "third")
+    assert (refused.exit_code, refused.stderr) == (1, "Error: state has no savepoint third\n")
+    assert command("run", "p.json", "--restore", "0").exit_code == 2

@@ -16,7 +16,8 @@ SOURCE = """
 import datetime
 import enum
 import uuid
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
+import pyarrow as pa
 from arroyo_udf_plugin import udf
 
 class Color(enum.StrEnum):
@@ -45,6 +46,24 @@ async def colors(many: list[Color | None]) -> list[Color | None]:
 @udf
 def named(key: uuid.UUID, name: str) -> uuid.UUID:
     return uuid.uuid5(key, name)
+
+@udf
+def next_key(key: Annotated[uuid.UUID, pa.binary(16)]) -> Annotated[uuid.UUID, pa.binary(16)] | None:
+    assert isinstance(key, uuid.UUID)
+    return uuid.UUID(int=key.int + 1) if key.int % 2 == 0 else None
+
+class Keyed(NamedTuple):
+    key: Annotated[uuid.UUID, pa.binary()]
+    text: uuid.UUID | None
+
+@udf
+async def both(key: Annotated[uuid.UUID, pa.binary()]) -> Keyed:
+    return Keyed(key, key if key.int % 2 == 0 else None)
+
+@udf(batch_size=10)
+async def same_keys(keys: list[Annotated[uuid.UUID, pa.binary()]]) -> list[Annotated[uuid.UUID, pa.binary()]]:
+    assert all(isinstance(key, uuid.UUID) for key in keys)
+    return keys
 
 @udf
 async def version(key: uuid.UUID | None) -> int:
@@ -87,6 +106,27 @@ def test_uuids_are_texts(functions: dict[str, Function]) -> None:
     assert named(pa.array([str(KEY)]), "a").to_pylist() == [str(uuid.uuid5(KEY, "a"))]
     assert "badly formed" in named.outcomes(pa.array(["x"]), "a").field("error")[0].as_py()
     assert answers(functions["version"], [str(KEY), None])["value"].to_pylist() == [1, 0]
+
+
+def test_uuids_are_bytes_if_the_author_says_so(functions: dict[str, Function]) -> None:
+    odd = uuid.UUID(int=KEY.int + 1)
+    next_key = functions["next_key"]
+    assert (next_key.arguments.types, next_key.returns) == ([pa.binary(16)], pa.binary(16))
+    for type_ in (pa.binary(16), pa.binary(), pa.large_binary()):
+        given = pa.array([KEY.bytes, None, odd.bytes], type_)
+        assert next_key(given).to_pylist() == [odd.bytes, None, None]
+    assert answers(functions["both"], pa.array([KEY.bytes, odd.bytes]))["value"].to_pylist() == [
+        {"key": KEY.bytes, "text": str(KEY)},
+        {"key": odd.bytes, "text": None},
+    ]
+    assert answers(functions["same_keys"], pa.array([KEY.bytes]))["value"].to_pylist() == [KEY.bytes]
+
+
+@pytest.mark.skipif(not hasattr(pa, "uuid"), reason="pyarrow has no type for UUIDs")
+def test_uuids_of_parquet_files_are_their_bytes(functions: dict[str, Function]) -> None:
+    given = pa.array([KEY.bytes], pa.uuid())
+    assert functions["next_key"](given).to_pylist() == [uuid.UUID(int=KEY.int + 1).bytes]
+    assert answers(functions["same_keys"], given)["value"].to_pylist() == [KEY.bytes]
 
 
 def test_literals_have_the_type_of_their_values(functions: dict[str, Function]) -> None:

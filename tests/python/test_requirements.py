@@ -1,11 +1,16 @@
 """The packages that a Python source lists: the build finds them and their requirements, and writes a lock file."""
 
+import errno
+import logging
+import tempfile
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from arroyo_udf_plugin import BuildError, build, load
+from arroyo_udf_plugin.build import plugin_for
 
 FUNCTION = "\n\nfrom arroyo_udf_plugin import udf\n\n@udf\ndef f(x: int) -> int: return x\n"
 CFFI = f"cffi=={version('cffi')}"
@@ -94,3 +99,35 @@ def test_a_list_that_is_none(tmp_path: Path, block: str) -> None:
     source = tmp_path / "mine.py"
     source.write_text(f"\n# /// script\n# {block}\n# ///\n{FUNCTION}")
     assert 'dependencies is not a list of strings; write ["aiohttp>=3.9"]' in refused(source)
+
+
+def test_in_a_folder_that_cannot_be_written_the_lock_is_kept_in_the_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As in a container: `run` builds the source, and `build -o` does. The versions stay those of the first build."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = tmp_path / "source"
+    folder.mkdir()
+    source = written(folder, "cffi")
+    mkstemp: Any = tempfile.mkstemp
+
+    def read_only(*args: Any, dir: Any = None, **named: Any) -> Any:
+        if Path(dir) == folder:
+            raise OSError(errno.EROFS, "Read-only file system", str(dir))
+        return mkstemp(*args, dir=dir, **named)
+
+    monkeypatch.setattr(tempfile, "mkstemp", read_only)
+    caplog.set_level(logging.INFO)
+    first = load(plugin_for(source)).hash
+    (kept,) = (tmp_path / "cache").rglob("mine.requirements.txt")
+    assert kept.read_text().splitlines()[1:] == [CFFI, PYCPARSER]
+    assert (
+        f"mine.requirements.txt cannot be written beside the source, where builds elsewhere want it; it is {kept}"
+        in (caplog.text)
+    )
+    caplog.clear()
+    assert load(build(source, tmp_path / "out.so")).hash == first
+    assert "cannot be written" not in caplog.text
+    assert "needs mine.requirements.txt beside the source" in refused(source, locked=True)
+    with pytest.raises(BuildError, match=r"libmine\.so cannot be written; -o names another library"):
+        build(source)

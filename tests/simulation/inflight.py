@@ -93,11 +93,25 @@ class _Gated:
 
 
 current = Gate()
-keys: defaultdict[int, set[bytes]] = defaultdict(set)
+is_mended = False
+keys: defaultdict[tuple[str, int], set[bytes]] = defaultdict(set)
+"""The idempotency keys of each row's calls, by function."""
 
 
-async def passed(row: int, key: bytes | None = None) -> None:
-    """Of the engine that has begun last. key: the idempotency key of the call."""
-    if key is not None:
-        keys[row].add(key)
+def note(function: str, row: int, key: bytes) -> None:
+    """A call."""
+    keys[function, row].add(key)
+
+
+async def passed(function: str, row: int, key: bytes) -> None:
+    """Of the engine that has begun last."""
+    note(function, row, key)
     await current.passed(row)
+
+
+def check_keys() -> None:
+    """R10: a row has one key in all engines, and no other row has it."""
+    several = {row: own for row, own in keys.items() if len(own) > 1}
+    assert not several, f"rows were called with several keys: {several}"
+    every = [key for own in keys.values() for key in own]
+    assert len(set(every)) == len(every), f"a key belongs to several rows: {dict(keys)}"

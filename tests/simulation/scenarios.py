@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from called import calls
+from called import calls, calls_and_windows, replayed
 from copies import in_objects, one_file, parts, sqlite, watched
 from windowed import IN_TIME, LATER, TIMES, join, late, windows
 
@@ -27,6 +27,8 @@ SCENARIOS: Mapping[str, Callable[[Path], Scenario]] = {
     "one file": one_file,
     "calls": lambda folder: calls(folder, "held", 10),
     "calls in order": lambda folder: calls(folder, "in_order", -1),
+    "calls and windows": calls_and_windows,
+    "replayed": replayed,
     "windows": windows,
     "windows in slices": lambda folder: windows(folder, IN_TIME),  # with several, other rows are late
     "windows and more": lambda folder: windows(folder, TIMES, LATER),

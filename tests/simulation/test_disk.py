@@ -119,3 +119,13 @@ def test_after_a_step(disk: SimulatedDisk, folder: Path) -> None:
     with pytest.raises(Stopped):
         process.mkdir(folder / "a")
     assert (folder / "a").is_dir()
+
+
+def test_an_empty_folder_that_is_not_synced_is_lost_and_can_be_made_again(disk: SimulatedDisk, folder: Path) -> None:
+    process = disk.process()
+    process.mkdir(folder / "a")
+    disk.lose_power()
+    assert not (folder / "a").exists()
+    process.make(folder / "a")
+    disk.lose_power()
+    assert (folder / "a").exists()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,28 +18,41 @@ from arroyo_udf_plugin.connectors.interface import Json
 from arroyo_udf_plugin.connectors.parts import PartsSink
 from arroyo_udf_plugin.engine import store
 from arroyo_udf_plugin.engine.restoring import Restoring
+from arroyo_udf_plugin.operator.blocks import Block
 from arroyo_udf_plugin.operator.operator import Operator
+from arroyo_udf_plugin.pipeline.replayed import LetterSource
 from arroyo_udf_plugin.testing import Broken, Simulation
 
 pytestmark = pytest.mark.once
+
+
+@contextlib.contextmanager
+def found(request: pytest.FixtureRequest, text: str | None = None) -> Iterator[None]:
+    """text: of the fault; it is printed, beside the report of `make simulate`."""
+    with pytest.raises(Broken, match=text) as raised:
+        yield
+    defect = request.node.name.removeprefix("test_").replace("_", " ")
+    print(f"\nfound: {defect}: {str(raised.value).partition(chr(10))[0]}")
 
 
 def simulated(kind: str, folder: Path) -> Simulation:
     return Simulation(of_kind(kind, folder), most=1)
 
 
-def test_a_part_without_a_fsync(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+def test_a_part_without_a_fsync(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     """Its name survives, and its bytes do not."""
 
     def keep(self: LocalFolder, name: str) -> None:
         self.disk.sync(self._folder)
 
     monkeypatch.setattr(LocalFolder, "keep", keep)
-    with pytest.raises(Broken, match="missing: "):
+    with found(request, "missing: "):
         simulated("parts of csv", folder).stop_everywhere(["power"])
 
 
-def test_an_epoch_without_a_fsync_of_its_folder(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+def test_an_epoch_without_a_fsync_of_its_folder(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
     """The epoch has happened, its rows are shown, and then nobody knows of it."""
 
     def create(self: store.LocalStore, name: str, data: bytes) -> None:
@@ -48,11 +64,13 @@ def test_an_epoch_without_a_fsync_of_its_folder(monkeypatch: pytest.MonkeyPatch,
                 raise store.AlreadyThere(name) from None
 
     monkeypatch.setattr(store.LocalStore, "create", create)
-    with pytest.raises(Broken):
+    with found(request):
         simulated("sqlite", folder).stop_everywhere(["power"])
 
 
-def test_rows_that_are_inserted_before_their_epoch_is_committed(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+def test_rows_that_are_inserted_before_their_epoch_is_committed(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
     """The commit before the manifest: a crash between them, and the rows come again."""
     seal = table.TableSink.seal
 
@@ -69,15 +87,35 @@ def test_rows_that_are_inserted_before_their_epoch_is_committed(monkeypatch: pyt
         return Early() if found is not None else None
 
     monkeypatch.setattr(table.TableSink, "seal", sealed)
-    with pytest.raises(Broken):
+    with found(request):
         simulated("sqlite", folder).stop_everywhere(["kill"])
 
 
-def test_rows_in_flight_that_are_forgotten(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+def test_rows_in_flight_that_are_forgotten(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
     """Their files have been read, and nobody calls them."""
     monkeypatch.setattr(Operator, "restore", lambda *args, **named: None)
-    with pytest.raises(Broken, match="missing"):
+    with found(request, "missing"):
         simulated("calls", folder).stop_everywhere(["kill"])
+
+
+def test_idempotency_keys_of_each_engine_its_own(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
+    monkeypatch.setattr(Block, "keys", lambda self, mask=b"": memoryview(os.urandom(24 * len(self))))
+    with found(request, "rows were called with several keys"):
+        simulated("calls", folder).stop_everywhere(["kill"])
+
+
+def test_a_replay_that_forgets_what_was_replayed(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
+    open_ = LetterSource.open
+    monkeypatch.setattr(LetterSource, "open", lambda self, partition, position: open_(self, partition, None))
+    simulation = simulated("replayed", folder)
+    with found(request, "too many"):
+        simulation.lose_at_end(1, "kill")
 
 
 def test_a_disk_that_is_not_simulated_has_all_operations() -> None:
@@ -95,13 +133,17 @@ def test_a_disk_that_is_not_simulated_has_all_operations() -> None:
     }
 
 
-def test_parts_that_stay_when_their_epochs_are_given_up(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+def test_parts_that_stay_when_their_epochs_are_given_up(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
     monkeypatch.setattr(PartsSink, "withdraw", lambda self, epochs: None)
-    with pytest.raises(Broken, match="too many: "):
+    with found(request, "too many: "):
         simulated("parts of csv", folder).restore(["kill"])
 
 
-def test_parts_that_are_removed_before_their_epochs_are_given_up(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+def test_parts_that_are_removed_before_their_epochs_are_given_up(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
     """A crash between: the newest checkpoint is still the truth, and nobody reads these rows again."""
     later_rows = PartsSink.later_rows
 
@@ -112,5 +154,5 @@ def test_parts_that_are_removed_before_their_epochs_are_given_up(monkeypatch: py
 
     monkeypatch.setattr(PartsSink, "later_rows", early)
     monkeypatch.setattr("arroyo_udf_plugin.testing.world.planned_restore", lambda *_: Restoring(0, ()))
-    with pytest.raises(Broken, match="missing: "):
+    with found(request, "missing: "):
         simulated("parts of csv", folder).restore(["kill"])

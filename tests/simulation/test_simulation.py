@@ -44,7 +44,11 @@ def simulation(kind: str, folder: Path, report: Report, width: int = 1) -> Simul
 
 
 @pytest.mark.parametrize(
-    "kind", ["one file", *kinds("parts of parquet", "sqlite", "objects", "watched", "calls", "windows and more")]
+    "kind",
+    [
+        "one file",
+        *kinds("parts of parquet", "sqlite", "objects", "watched", "calls", "calls and windows", "windows and more"),
+    ],
 )
 def test_crashes_at_every_step(kind: str, folder: Path, report: Report) -> None:
     simulation(kind, folder, report).stop_everywhere(LOST)
@@ -91,7 +95,7 @@ def test_an_older_checkpoint_is_restored_while_an_engine_sleeps(kind: str, folde
     simulation(kind, folder, report).restore_beside()
 
 
-@pytest.mark.parametrize("kind", kinds("parts of csv", "sqlite", "objects"))
+@pytest.mark.parametrize("kind", kinds("parts of csv", "sqlite", "objects", "calls and windows", "replayed"))
 def test_several_crashes(kind: str, folder: Path, report: Report) -> None:
     for seed in range(SCHEDULES or 1):
         simulation(kind, folder, report).random(seed, (1,) if kind in ONE_SLICE else (1, 2, 3))

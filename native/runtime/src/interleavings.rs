@@ -275,6 +275,57 @@ fn r1_a_row_that_is_sent_while_the_executor_is_full_is_run() {
     });
 }
 
+/// What a worker process says of a call, in a model of it that has one.
+enum There {
+    Nothing,
+    Call(Token),
+    Ended(Token),
+}
+
+/// As the host's thread for a worker process (`isolation::process::executor`): it is full while the worker has a call, or has not
+/// taken the last message; orders that come meanwhile wait with the seat, whose executor is awake.
+#[test]
+fn r6_a_cancellation_reaches_a_worker_process_whose_executor_is_full() {
+    every_order(3, || {
+        let runtime = runtime(10);
+        let bell = Bell::new();
+        let seat = Seat::take(&runtime);
+        seat.serve(Box::new(BellExecutor(Arc::clone(&bell))));
+        let executor = thread::spawn(move || {
+            let (mut orders, mut worker, mut has_call) = (Orders::default(), There::Nothing, false);
+            loop {
+                seat.begin_turn(&mut orders);
+                // The worker ends a call only if it is told to.
+                if let (There::Call(call), true) = (&worker, !orders.cancelled.is_empty()) {
+                    worker = There::Ended(*call);
+                }
+                orders.cancelled.clear();
+                if let There::Ended(call) = std::mem::replace(&mut worker, There::Nothing) {
+                    seat.end(call, Outcome::Cancelled);
+                    has_call = false;
+                }
+                if !has_call {
+                    if let Some(begun) = seat.next() {
+                        (worker, has_call) = (There::Call(begun.token), true);
+                    }
+                }
+                seat.set_full(has_call);
+                match seat.end_turn() {
+                    After::Settled => return seat.closed(Ok(())),
+                    After::Asleep => bell.wait(),
+                    After::Again => {}
+                }
+            }
+        });
+        assert!(send(&runtime, 0));
+        runtime.cancel(0, 1);
+        runtime.wait(abi::RESULTS, FOREVER);
+        assert_eq!(drain(&runtime), Some(1));
+        runtime.stop_soon(Stop::Drain);
+        executor.join().unwrap();
+    });
+}
+
 /// The lane's thread in a worker process is the host of its runtime there.
 #[test]
 fn r1_a_call_that_comes_while_the_executor_of_a_worker_falls_asleep_is_answered() {

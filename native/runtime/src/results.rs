@@ -154,6 +154,8 @@ pub fn ran_with_late(name: &str, values: ArrowArray, failed: &[(usize, String)],
 mod tests {
     use super::*;
     use crate::arrow::{limit, Column};
+    use crate::machine::Weigh;
+    use proptest::prelude::*;
 
     #[test]
     fn texts_are_cut_between_characters() {
@@ -175,6 +177,37 @@ mod tests {
         assert_eq!(fits(&Layout::LargeBytes, &more), Ok(()));
         assert!(fits(&Layout::Struct(vec![Layout::Bool, Layout::Bytes]), &Value::Nested([Value::Null, more].into())).is_err());
         assert!(fits(&Layout::List(Box::new(Layout::Bytes)), &Value::Nested([most].into())).is_err());
+    }
+
+    /// A value, and a layout that it fits.
+    fn typed() -> impl Strategy<Value = (Layout, Value)> {
+        let bytes = || prop::collection::vec(any::<u8>(), 0..9).prop_map(|bytes| Value::Bytes(bytes.into()));
+        let leaf = prop_oneof![
+            Just((Layout::Text, Value::Null)),
+            Just((Layout::Bool, Value::Fixed(1))),
+            bytes().prop_map(|value| (Layout::Bytes, value)),
+            bytes().prop_map(|value| (Layout::LargeText, value)),
+        ];
+        leaf.prop_recursive(4, 64, 4, |inner| {
+            let items = |value: Value, count: usize| Value::Nested(vec![value; count].into());
+            prop_oneof![
+                (inner.clone(), 0..5usize).prop_map(move |((layout, value), n)| (Layout::List(layout.into()), items(value, n))),
+                (inner.clone(), 0..5usize).prop_map(move |((layout, value), n)| (Layout::LargeList(layout.into()), items(value, n))),
+                (inner.clone(), 0..5usize).prop_map(move |((layout, value), n)| (Layout::FixedList(n, layout.into()), items(value, n))),
+                prop::collection::vec(inner, 0..4).prop_map(|fields| {
+                    let (layouts, values): (Vec<_>, Vec<_>) = fields.into_iter().unzip();
+                    (Layout::Struct(layouts), Value::Nested(values.into()))
+                }),
+            ]
+        })
+    }
+
+    proptest! {
+        /// So a drain holds at most DRAIN_BYTES of what 32-bit offsets count, and one value more, which `fits`.
+        #[test]
+        fn r2_what_a_drain_counts_of_a_value_is_no_less_than_its_offsets_take((layout, value) in typed()) {
+            prop_assert!(narrow(&layout, &value) as u64 <= value.bytes());
+        }
     }
 
     fn released(mut array: ArrowArray) {

@@ -27,6 +27,7 @@ def adapted(udf: Udf[..., Any], hints: tuple[Any, ...]) -> Callable[..., Any]:
     converters = [_converter(hint) for hint in hints]
     if not any(converters):
         return function
+    to_core = _to_core(hints[-1])
     arguments = converters[:-1]
     context = [None] * (udf.definition.__code__.co_argcount - len(arguments))
     from_dicts: list[Convert | None] = [*context, *arguments]
@@ -37,12 +38,12 @@ def adapted(udf: Udf[..., Any], hints: tuple[Any, ...]) -> Callable[..., Any]:
     if udf.is_async:
 
         async def call_async(*row: Any) -> Any:
-            return _plain(await function(*converted(row)))
+            return to_core(await function(*converted(row)))
 
         return call_async
 
     def call(*row: Any) -> Any:
-        return _plain(function(*converted(row)))
+        return to_core(function(*converted(row)))
 
     return call
 
@@ -65,12 +66,13 @@ def _adapted_columns(udf: Udf[..., Any], hints: tuple[Any, ...]) -> Callable[...
         return (lambda values: values) if one is None else lambda vs: [None if v is None else one(v) for v in vs]
 
     arguments = [columns_of(hint) for hint in hints[:-1]]
+    to_core = _to_core(hints[-1])
     contexts = udf.definition.__code__.co_argcount - len(arguments)
 
     async def call_async(*columns: Any) -> Any:
         converted = (make(column) for make, column in zip(arguments, columns[contexts:], strict=True))
         results = await function(*columns[:contexts], *converted)
-        return results.to_pylist() if hasattr(results, "to_pylist") else _plain(results)
+        return results.to_pylist() if hasattr(results, "to_pylist") else to_core(results)
 
     return call_async
 
@@ -83,7 +85,9 @@ def _converter(hint: Any) -> Convert | None:
     if typing.get_origin(hint) is list:
         one = _converter(typing.get_args(hint)[0])
         return None if one is None else lambda values: [None if v is None else one(v) for v in values]
-    if hint is uuid.UUID or is_text_enum(hint):
+    if hint is uuid.UUID:
+        return lambda value: uuid.UUID(bytes=value) if isinstance(value, bytes) else uuid.UUID(value)
+    if is_text_enum(hint):
         made: Convert = hint
         return made
     if not is_struct(hint):
@@ -95,6 +99,36 @@ def _converter(hint: Any) -> Convert | None:
 
     def struct(value: dict[str, Any]) -> Any:
         return make(**{n: v if v is None or (c := fields[n]) is None else c(v) for n, v in value.items()})
+
+    return struct
+
+
+def _to_core(hint: Any) -> Convert:
+    """Converts a result to what the core knows."""
+    return _with_bytes(hint) or _plain
+
+
+def _with_bytes(hint: Any) -> Convert | None:
+    """As `_to_core`, for a type that is, or has inside, UUIDs as bytes; None: it has none."""
+    hint, _ = optional(hint)
+    if typing.get_origin(hint) is Annotated:
+        base, *types = typing.get_args(hint)
+        is_bytes = base is uuid.UUID and any("binary" in str(one) for one in types)
+        return (lambda value: getattr(value, "bytes", value)) if is_bytes else _with_bytes(base)
+    if typing.get_origin(hint) is list:
+        one = _with_bytes(item(hint))
+        return None if one is None else lambda values: [None if v is None else one(v) for v in values]
+    if not is_struct(hint):
+        return None
+    fields = {
+        name: convert for name, inner in struct_hints(hint).items() if (convert := _with_bytes(inner)) is not None
+    }
+    if not fields:
+        return None
+
+    def struct(value: Any) -> Any:
+        found = {name: value[name] if isinstance(value, dict) else getattr(value, name) for name in fields}
+        return _plain(value) | {n: None if v is None else fields[n](v) for n, v in found.items()}
 
     return struct
 

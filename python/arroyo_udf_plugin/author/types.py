@@ -7,7 +7,7 @@
     bytes           binary                      time        time64[us]
     T | None        T, nullable                 list[T]     list of T
     Literal["a"]    the type of its values      dataclass, TypedDict, NamedTuple   struct
-    StrEnum, UUID   utf8
+    StrEnum, UUID   utf8; UUIDs as bytes: Annotated[UUID, pa.binary(16)], or pa.binary()
     Annotated[T, an Arrow type]                 another width, such as Annotated[int, pa.int32()]
 
 A vectorized function has Arrow arrays instead: `pa.Int64Array`, or `Annotated[pa.Array, pa.int64()]`. A function with
@@ -45,7 +45,7 @@ _SCALARS: dict[type, tuple[pa.DataType, _Fits]] = {
     datetime.time: (pa.time64("us"), _is.is_time),
     datetime.timedelta: (pa.duration("us"), _is.is_duration),
     decimal.Decimal: (pa.decimal128(38, 9), _is.is_decimal128),
-    uuid.UUID: (pa.utf8(), _is.is_string),
+    uuid.UUID: (pa.utf8(), lambda t: _is.is_string(t) or _is.is_binary(t) or t == pa.binary(16)),
 }
 
 # The array classes that have only one type.

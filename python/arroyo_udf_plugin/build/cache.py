@@ -6,8 +6,10 @@ intact for processes that have it open.
 The folder is `arroyo-udf` in $XDG_CACHE_HOME or ~/.cache; it may be deleted at any time.
 """
 
+import errno
 import hashlib
 import json
+import logging
 import os
 import platform
 import re
@@ -23,6 +25,8 @@ from ..abi import ABI_VERSION
 from ..errors import BuildError
 from ..plugin import origin
 from ..version import __version__
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -48,12 +52,15 @@ class Resolution:
     folder: Path | None = None
 
     def former_lock(self, file: Path, source: Path, line: int | None) -> str | None:
-        """The text of the lock file beside a source whose dependencies are declared at `line`; None if it is missing.
+        """The text of the lock file beside a source whose dependencies are declared at `line`, or of the one that
+        `keep_lock` has put aside; None if there is none.
 
-        Raises BuildError: it is missing, and `locked`.
+        Raises BuildError: it is missing beside the source, and `locked`.
         """
-        if file.exists():
-            return file.read_text("utf-8")
+        places = [file] if self.locked else [file, _aside(file, source)]
+        found = next((each for each in places if each.exists()), None)
+        if found is not None:
+            return found.read_text("utf-8")
         if self.locked:
             raise BuildError(
                 f"--locked needs {file.name} beside the source, and there is none: build once without --locked, and "
@@ -192,6 +199,25 @@ def write(out: Path, content: bytes, mode: int = 0o644) -> None:
     except BaseException:
         os.unlink(name)
         raise
+
+
+def keep_lock(file: Path, source: Path, text: str) -> None:
+    """Writes the lock file beside a source; if nobody may write there, as in a container, into the cache."""
+    with told(source, f"{file.name} cannot be written beside the source"):
+        try:
+            write(file, text.encode())
+        except OSError as error:
+            if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+                raise
+            kept = _aside(file, source)
+            write(kept, text.encode())
+            _log.info(
+                "%s cannot be written beside the source, where builds elsewhere want it; it is %s", file.name, kept
+            )
+
+
+def _aside(file: Path, source: Path) -> Path:
+    return place_of(source).with_name(file.name)
 
 
 @contextmanager

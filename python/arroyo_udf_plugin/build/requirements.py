@@ -43,8 +43,7 @@ def locked(source: Path, text: str, how: Resolution) -> str:
             line,
         )
     if former != lock:
-        with cache.told(source, f"{file.name} cannot be written beside the source"):
-            cache.write(file, lock.encode())
+        cache.keep_lock(file, source, lock)
     return lock
 
 

@@ -224,8 +224,7 @@ def _locked(source: Path, written: Source, how: Resolution) -> str:
         _call(source, command, project, _network(how), written.dependencies_line, _hints(how, written))
         resolved = (project / "Cargo.lock").read_text("utf-8")
     if resolved != lock:
-        with cache.told(source, f"{file.name} cannot be written beside the source"):
-            cache.write(file, resolved.encode())
+        cache.keep_lock(file, source, resolved)
     return resolved
 
 

@@ -1,8 +1,9 @@
 """The command line.
 
-    arroyo-udf new | build | inspect | run | sql | replay | check | schema | checkpoints | cache.
+    arroyo-udf new | build | inspect | run | sql | replay | check | schema | checkpoints | savepoint | cache.
 
-    arroyo-udf cluster | api | controller | migrate | config | states
+    arroyo-udf cluster | api | controller | migrate | config | states | jobs | token | login |
+                 doctor
 
 new.py       a folder to begin with
 build.py     source -> plugin
@@ -10,11 +11,15 @@ inspect.py   describe a plugin
 run.py       run functions over files
 sql.py       a query over files
 pipelines.py run, check and describe pipelines
+savepoints.py checkpoints with a name
 preview.py   the first rows of a run, as a table
 view.py      shows a running pipeline
 telling.py   numbers and failures for people
 replay.py    run dead letters again, into the output of their run
 cluster.py   the engine around pipelines: its programs, migrations, configuration
+jobs.py      jobs of a cluster, over its API
+doctor.py    what is wrong with its installation
+tokens.py    who may use its API
 states.py    the life of a job
 calls.py     which functions run and replay call
 files.py     the options of commands that read and write files
@@ -32,7 +37,22 @@ from typing import Any
 import click
 
 from ..errors import ArroyoUdfError
-from . import build, cache, cluster, inspect, new, pipelines, replay, run, sql, states
+from . import (
+    build,
+    cache,
+    cluster,
+    doctor,
+    inspect,
+    jobs,
+    new,
+    pipelines,
+    replay,
+    run,
+    savepoints,
+    sql,
+    states,
+    tokens,
+)
 from .stopping import stoppable
 
 
@@ -63,10 +83,11 @@ def main() -> None:
     """UDFs in Python, Rust or C, as one shared library each."""
 
 
-for _module in (new, build, inspect, run, sql, replay, cache, states):
+for _module in (new, build, inspect, run, sql, replay, cache, states, doctor):
     main.add_command(_module.command)
-for _command in cluster.commands:
+for _command in (*cluster.commands, jobs.group, tokens.group, tokens.login):
     main.add_command(_command)
 main.add_command(pipelines.check)
 main.add_command(pipelines.schema)
 main.add_command(pipelines.checkpoints)
+main.add_command(savepoints.command)

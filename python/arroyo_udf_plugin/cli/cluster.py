@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import functools
+import getpass
 import queue
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from .stopping import drainable
 
 if TYPE_CHECKING:
     from ..cluster.configuration import Configured, Settings
+    from ..cluster.program import Served
 
 _FLAGS: dict[str, tuple[str, ...]] = {
     "data": ("data",),
@@ -24,8 +26,24 @@ _FLAGS: dict[str, tuple[str, ...]] = {
     "port": ("api", "http_port"),
     "scheduler": ("controller", "scheduler"),
     "insecure": ("api", "insecure"),
+    "no_token": ("api", "no_token"),
 }
 """Where the value of a flag is in the settings."""
+
+
+def configured_by(file: Path | None, flags: Mapping[str, Any]) -> Configured:
+    """flags: by their names; None: it was not given."""
+    try:
+        from ..cluster.configuration import configured
+    except ModuleNotFoundError as error:
+        text = f"{error.name} is missing: pip install 'arroyo_udf_plugin[engine]'"
+        raise click.ClickException(text) from None
+    given: dict[str, Any] = {}
+    for name, value in flags.items():
+        if value is not None:
+            *sections, key = _FLAGS[name]
+            functools.reduce(lambda into, section: into.setdefault(section, {}), sections, given)[key] = value
+    return configured(file, given)
 
 
 def _configurable(command: Callable[..., None]) -> Callable[..., None]:
@@ -38,19 +56,10 @@ def _configurable(command: Callable[..., None]) -> Callable[..., None]:
     @click.option("--port", type=int, help="The API's port; 0: a free one.")
     @click.option("--scheduler", type=click.Choice(["embedded", "process"]), help="Where pipelines run.")
     @click.option("--insecure", is_flag=True, default=None, help="Listen to others without TLS.")
+    @click.option("--no-token", is_flag=True, default=None, help="Ask nobody for a token, on loopback.")
     @functools.wraps(command)
     def wrapped(file: Path | None, **flags: Any) -> None:
-        try:
-            from ..cluster.configuration import configured
-        except ModuleNotFoundError as error:
-            text = f"{error.name} is missing: pip install 'arroyo_udf_plugin[engine]'"
-            raise click.ClickException(text) from None
-        given: dict[str, Any] = {}
-        for name, value in flags.items():
-            if value is not None:
-                *sections, key = _FLAGS[name]
-                functools.reduce(lambda into, section: into.setdefault(section, {}), sections, given)[key] = value
-        command(configured(file, given))
+        command(configured_by(file, flags))
 
     return wrapped
 
@@ -58,17 +67,18 @@ def _configurable(command: Callable[..., None]) -> Callable[..., None]:
 @click.command(short_help="Run pipelines as jobs, with a REST API.")
 @_configurable
 def cluster(configured: Configured) -> None:
-    """Run API and controller in one program, with pipelines in its process."""
+    """Run API and controller in one program, and each pipeline in a process of its own."""
     from ..cluster.program import controlling, opened, serving
 
     settings = _ready(configured.settings)
     with (
         _until_stopped() as stopped,
         opened(settings) as database,
-        controlling(database, settings, "embedded") as controller,
+        controlling(database, settings) as controller,
     ):
-        with serving(database, settings, controller.wake, [controller.tell]) as address:
-            click.echo(f"arroyo-udf cluster: {address}", err=True)
+        own = (controller.wake, [controller.tell], lambda: controller.is_alive)
+        with serving(database, settings, *own) as served:
+            _tell("cluster", served)
             stopped.get()
         click.echo("arroyo-udf cluster: jobs end with a checkpoint; a second signal ends them at once", err=True)
 
@@ -83,9 +93,9 @@ def api(configured: Configured) -> None:
     with (
         _until_stopped() as stopped,
         opened(settings) as database,
-        serving(database, settings, lambda: None) as address,
+        serving(database, settings, lambda: None) as served,
     ):
-        click.echo(f"arroyo-udf api: {address}", err=True)
+        _tell("api", served)
         stopped.get()
 
 
@@ -96,7 +106,7 @@ def controller(configured: Configured) -> None:
     from ..cluster.program import controlling, opened
 
     settings = _ready(configured.settings)
-    with _until_stopped() as stopped, opened(settings) as database, controlling(database, settings, "process"):
+    with _until_stopped() as stopped, opened(settings) as database, controlling(database, settings):
         click.echo("arroyo-udf controller: ready", err=True)
         stopped.get()
 
@@ -118,6 +128,15 @@ def config(configured: Configured) -> None:
     """Print what is configured, and where each value came from."""
     for key, value, place in configured.lines():
         click.echo(f"{key} = {value}    ({place})")
+
+
+def _tell(program: str, served: Served) -> None:
+    click.echo(f"arroyo-udf {program}: {served.address}", err=True)
+    if served.login is None:
+        text = f"no token: every user of this machine runs code as {getpass.getuser()}, and reads what it may read"
+        click.echo(f"arroyo-udf {program}: WARNING: {text}", err=True)
+    else:
+        click.echo(f"arroyo-udf {program}: a browser logs in, once, within ten minutes, at {served.login}", err=True)
 
 
 def _ready(settings: Settings) -> Settings:

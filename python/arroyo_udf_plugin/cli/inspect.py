@@ -11,25 +11,26 @@ import click
 
 from ..plugin import origin
 
-SOURCES = (".py", ".rs", ".c")
-
 
 @click.command("inspect", short_help="Describe a plugin and its functions.")
 @click.argument("plugin", type=click.Path(path_type=Path), required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(plugin: Path | None, as_json: bool) -> None:
-    """Describe PLUGIN and its functions. Runs no function and starts no interpreter.
+    """Describe PLUGIN, or what a source (.py, .rs or .c) is built into, and its functions. Runs no function, and starts
+    no interpreter for a plugin.
 
     Without PLUGIN: the functions of installed packages, which queries call without --udf.
     """
+    from ..build import plugin_for
     from ..host.library import load
+    from .building import shown
 
     if plugin is None:
         _list(as_json)
         return
-    if plugin.suffix in SOURCES:
-        raise click.ClickException(f"{plugin} is a source: build it, and inspect the plugin")
-    loaded = load(plugin)
+    with shown():
+        built = plugin_for(plugin)
+    loaded = load(built)
     description = {**_description(loaded), "source": origin.read(loaded.path)}
     if as_json:
         click.echo(json.dumps(description, indent=2))

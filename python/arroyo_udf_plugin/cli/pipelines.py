@@ -40,8 +40,22 @@ _CHECKPOINTS = click.option("--checkpoints", metavar="DIR|URL", help="Where chec
 _UDFS = click.option(
     "--udf", "udfs", multiple=True, metavar="FILE", help="Of a query: a plugin or source whose functions it calls."
 )
+
+
+def _checkpoint(context: click.Context, parameter: click.Parameter, value: str | None) -> int | str | None:
+    """The number of a checkpoint, or the name of a savepoint."""
+    if value is None or not value.isdecimal():
+        return value
+    if not int(value):
+        raise click.BadParameter("0 is no checkpoint: they begin with 1", context, parameter)
+    return int(value)
+
+
 _RESTORE = click.option(
-    "--restore", type=click.IntRange(1), metavar="NUMBER", help="Go back to this checkpoint, and on from there."
+    "--restore",
+    callback=_checkpoint,
+    metavar="NUMBER|NAME",
+    help="Go back to this checkpoint, or savepoint, and on from there.",
 )
 _PARALLELISM = click.option("--parallelism", type=click.IntRange(1, 1024), help="How many slices run side by side.")
 _RETAIN = click.option(
@@ -113,7 +127,7 @@ def run(
     checkpoints: str | None,
     resume: bool,
     fresh: bool,
-    restore: int | None,
+    restore: int | str | None,
     doubles: tuple[str, ...],
     retain: int | None,
     parallelism: int | None,
@@ -239,7 +253,7 @@ def replay(
 @_PARALLELISM
 @_UDFS
 def check(
-    file: str, checkpoints: str | None, restore: int | None, parallelism: int | None, udfs: tuple[str, ...]
+    file: str, checkpoints: str | None, restore: int | str | None, parallelism: int | None, udfs: tuple[str, ...]
 ) -> None:
     """Check a pipeline without running it: keys, variables, plugins, columns, types, sinks.
 

@@ -21,9 +21,11 @@ import pydantic
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from ..connectors.described import Bytes, Seconds
+from ..connectors.location import location_of
 from ..errors import InvalidArgument
 
 PREFIX = "ARROYO_UDF__"
+Count = Annotated[int, pydantic.Field(ge=1, le=1 << 31)]
 
 
 class Section(pydantic.BaseModel):
@@ -40,11 +42,17 @@ class DatabaseSettings(Section):
 
 class ApiSettings(Section):
     bind_address: str = "127.0.0.1"
-    """Where the API listens. Any address but loopback needs `token`, `files.roots`, and TLS or `insecure`."""
+    """Where the API listens. Any address but loopback needs `files.roots`, and TLS or `insecure`."""
     http_port: Annotated[int, pydantic.Field(ge=0, le=65535)] = 5115
     """0: a free one."""
     token: Annotated[pydantic.SecretStr, pydantic.Field(min_length=1)] | None = None
-    """What clients must send: Authorization: Bearer TOKEN."""
+    """One more token of an admin, beside those in the data folder."""
+    no_token: bool = False
+    """Ask for no token: then every user of this machine runs code as the cluster's user. On loopback only."""
+    session_time: Seconds = 604_800.0
+    """How long a browser stays logged in."""
+    audit_bytes: Annotated[Bytes, pydantic.Field(ge=1 << 16)] = 64 << 20
+    """How much is kept of the audit log, `audit.jsonl` in the data folder."""
     tls_cert: Path | None = None
     """The file of the certificate, for https."""
     tls_key: Path | None = None
@@ -60,8 +68,9 @@ class ApiSettings(Section):
 
 
 class ControllerSettings(Section):
-    scheduler: Literal["embedded", "process"] | None = None
-    """Where pipelines run; default: embedded under `cluster`, process under `controller`."""
+    scheduler: Literal["embedded", "process"] = "process"
+    """Where pipelines run: each in a process of its own, or all in threads of the controller's, which needs less memory
+    and starts faster, but a function that crashes ends all of them for a moment."""
     metrics_port: Annotated[int, pydantic.Field(ge=0, le=65535)] | None = None
     """The port of the controller's /metrics, /targets and /health, at `api.bind_address` and by the API's rules; 0: a
     free one; default: none."""
@@ -77,6 +86,10 @@ class WorkerSettings(Section):
 class PipelineSettings(Section):
     checkpoint_interval: Annotated[Seconds, pydantic.Field(ge=1, le=86_400)] = 10.0
     """Seconds between two checkpoints, if the pipeline does not say otherwise: from one to a day."""
+    retained_checkpoints: Annotated[int, pydantic.Field(ge=1)] = 3
+    """How many checkpoints of a job are kept, to go back to one of them, if the query does not SET it."""
+    retained_time: Seconds = 0.0
+    """Checkpoints that are not older than so many seconds are kept, too. Each start reads what all of them say."""
     allowed_restarts: Annotated[int, pydantic.Field(ge=-1)] = 20
     """How often in a row a job is started again after it was lost; -1: without a limit."""
     healthy_duration: Seconds = 120.0
@@ -114,11 +127,53 @@ class FileSettings(Section):
     """Folders that pipelines may read and write; default: all, which is allowed on loopback only."""
 
 
+class LimitSettings(Section):
+    """What the users of one cluster may have together. A request beyond it is answered with 409, or with 429 if it may
+    pass later."""
+
+    pipelines: Count = 10_000
+    """Pipelines, without previews."""
+    parallelism: Count = 4096
+    """Slices of all jobs that run, or are to run."""
+    previews: Count = 20
+    """Previews that run."""
+    previews_kept: Count = 100
+    """Previews that have ended; the oldest ones go, and all after an hour."""
+    streams: Count = 1000
+    """Open streams of rows, of each API."""
+    builds: Count = 2
+    """Functions that are built at once for each caller, and half of those that are built for all."""
+    plans: Count = 2
+    """The same, of queries that are planned."""
+    queued: Count = 50
+    """Builds of each caller that wait, and plans."""
+    build_time: Seconds = 120.0
+    """How long a function may be built."""
+    plan_time: Seconds = 120.0
+    """How long a query may be planned."""
+    build_memory: Annotated[Bytes, pydantic.Field(ge=1 << 30)] = 4 << 30
+    """The address space of each process that builds or plans."""
+    preview_bytes: Annotated[Bytes, pydantic.Field(ge=1 << 20)] = 16 << 20
+    """The rows that are kept of each pipeline that shows some. Older ones go."""
+    numbers_bytes: Annotated[Bytes, pydantic.Field(ge=1 << 16)] = 4 << 20
+    """The numbers that are kept of each job, for graphs of some minutes."""
+
+
 class LoggingSettings(Section):
     format: Literal["text", "json"] = "text"
     """The format of log lines, on standard error."""
     level: Literal["debug", "info", "warning", "error"] = "info"
     """The lowest level that is logged."""
+
+
+def _place(text: str) -> str:
+    try:
+        return str(location_of(text))
+    except InvalidArgument as error:
+        raise ValueError(str(error)) from None
+
+
+PlaceUrl = Annotated[str, pydantic.AfterValidator(_place)]
 
 
 def _data() -> Path:
@@ -133,9 +188,10 @@ class Settings(BaseSettings):
 
     data: Path = pydantic.Field(default_factory=_data)
     """The folder of everything that the cluster keeps. A new one can be read by its user only."""
-    checkpoint_url: str | None = None
-    """Where state is kept: a folder or an object store's URL; default: `checkpoints` in the data folder."""
-    artifact_url: str | None = None
+    checkpoint_url: PlaceUrl | None = None
+    """Where the state of new jobs is kept: a folder or an object store's URL; default: `checkpoints` in the data
+    folder."""
+    artifact_url: PlaceUrl | None = None
     """Where built functions are kept: a folder or an object store's URL; default: `artifacts` in the data folder."""
     database: DatabaseSettings = DatabaseSettings()
     api: ApiSettings = ApiSettings()
@@ -145,6 +201,7 @@ class Settings(BaseSettings):
     metrics: MetricsSettings = MetricsSettings()
     traces: TracesSettings = TracesSettings()
     files: FileSettings = FileSettings()
+    limits: LimitSettings = LimitSettings()
     logging: LoggingSettings = LoggingSettings()
 
     @property

@@ -4,7 +4,7 @@
     GET /targets                          the workers that live, as Prometheus discovers them (http_sd_configs)
     GET /workers/JOB/GENERATION/metrics   a worker's: asked of its socket
     GET /health/live                      the controller's thread runs
-    GET /health/ready                     the database answers; tells whether this controller leads
+    GET /health/ready                     the thread runs, and the database answers; tells whether this controller leads
 
 Guarantees: who may ask is decided as for the API (see `security.py`); /health needs no token.
 """
@@ -106,6 +106,8 @@ class _Port:
         return JSONResponse({"error": "the controller has ended: start it again"}, 503)
 
     async def ready(self, request: Request) -> JSONResponse:
+        if not self._controller.is_alive:
+            return await self.live(request)
         try:
             await run_in_threadpool(self._database.check)
         except Exception as error:

@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict, cast
+from typing import Any, cast
+
+from typing_extensions import TypedDict  # pydantic takes that of Python 3.12 or this one
 
 from ..engine.progress import NodeProgress, OperatorProgress, Progress, Subtask
 from .functions.graph import numbered

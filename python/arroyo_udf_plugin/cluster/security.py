@@ -1,28 +1,33 @@
 """Who may speak to the API, and how: the layer that every request passes before anything looks at it.
 
 1. Host is in the allow-list, so that a foreign web page cannot reach the API under a name of its own (DNS rebinding).
+   Probes (`/health/...`) are answered under any name: who sends them knows an address only, and they tell nothing.
 2. Origin, if there is one, is the API's own or in the allow-list: so no foreign page can send requests.
-3. With a token, the request has it: as `Authorization: Bearer ...`, or, to read only, in the cookie that
-   `session_cookie` makes, because browsers cannot send a header for event streams.
-4. POST, PUT and PATCH have JSON, which no form of a foreign page can send, and at most `body_limit` bytes.
+3. The request says who calls: by a token, as `Authorization: Bearer ...`, or by a browser's session, in a cookie. A
+   change by cookie needs an Origin, which is the API's own: a page of another port, to which browsers send the cookie,
+   too, changes nothing.
+4. The caller's role allows it: `read` for what changes nothing, `run` for the rest. Endpoints may ask for more.
+5. POST, PUT and PATCH have JSON, which no form of a foreign page can send, and at most `body_limit` bytes.
 
-Guarantees: a request that is refused has changed nothing, and its answer has the error body of the API. Tokens are
-compared in constant time, and are in no answer, log line or cookie.
+Guarantees: a request that is refused has changed nothing, and its answer has the error body of the API. Tokens are in
+no answer, log line or cookie. Changes are written to the audit log, also those that were refused to their caller.
 """
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import ipaddress
 import json
-from collections.abc import Awaitable, Callable, Collection, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
+from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidArgument
+from .audit import Audit
 from .configuration import ApiSettings
+from .functions.turns import calling
+from .tokens import ANYONE, Caller, Role, Tokens
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -33,9 +38,21 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 LOCAL = frozenset(("localhost", "127.0.0.1", "::1"))
 COOKIE = "arroyo_udf_session"
 BODY_LIMIT = 4 << 20
+CALLER = "arroyo_udf_caller"
+"""The key of a request's scope that has the `Caller`."""
+_PROBES = ("/health/live", "/health/ready")
+_LOGIN = "/api/v1/login"
+"""What a browser opens to log in: its code says who it is."""
+_FOR_ALL = ("/api/v1/session", "/api/v1/logins")
+"""What changes nothing but the caller's own browser."""
+_WHO = (
+    "this needs a token of the API, as Authorization: Bearer TOKEN: `arroyo-udf token show` prints one. For a browser, "
+    "`arroyo-udf login` prints an address that logs it in"
+)
+_READS = ("GET", "HEAD", "OPTIONS")
 _WITH_BODY = ("POST", "PUT", "PATCH")
 _PREFLIGHT = (
-    (b"access-control-allow-headers", b"authorization, content-type, last-event-id"),
+    (b"access-control-allow-headers", b"authorization, content-type, idempotency-key, last-event-id"),
     (b"access-control-allow-methods", b"GET, POST, PUT, PATCH, DELETE"),
     (b"access-control-max-age", b"600"),
 )
@@ -44,40 +61,47 @@ _PREFLIGHT = (
 @dataclass(frozen=True)
 class Security:
     """hosts: names under which the API is reached, without ports. origins: of pages elsewhere that may use it, in lower
-    case, such as "http://localhost:3000". token: None: nobody needs one. open_paths: need none. tls: cookies are for
-    TLS only.
+    case, such as "http://localhost:3000". tokens: None: nobody needs one. audit: None: changes are not written down.
+    tls: cookies are for TLS only.
     """
 
     hosts: Collection[str] = LOCAL
     origins: Collection[str] = ()
-    token: str | None = field(default=None, repr=False)
+    tokens: Tokens | None = field(default=None, repr=False)
+    audit: Audit | None = None
     body_limit: int = BODY_LIMIT
-    open_paths: Collection[str] = ("/health/live", "/health/ready")
     tls: bool = False
 
-    def session_cookie(self) -> str:
-        """The Set-Cookie of a client that has shown the token."""
-        return f"{COOKIE}={self._session()}; HttpOnly; SameSite=Strict; Path=/" + ("; Secure" if self.tls else "")
+    def session_cookie(self, caller: Caller, host: str) -> str | None:
+        """The Set-Cookie that logs a browser in. host: the header. None: nobody needs it."""
+        value = None if self.tokens is None else self.tokens.session(caller)
+        if self.tokens is None or value is None:
+            return None
+        told = f"{_cookie_name(host)}={value}; HttpOnly; SameSite=Strict; Path=/; Max-Age={self.tokens.session_seconds}"
+        return told + ("; Secure" if self.tls else "")
 
-    def _session(self) -> str:
-        """A value that proves that its bearer knows the token, without containing it."""
-        return hmac.new((self.token or "").encode(), b"session", hashlib.sha256).hexdigest()
-
-    def knows_token(self, method: str, authorization: str, cookies: str) -> bool:
-        if self.token is None:
-            return True
+    def caller_by_token(self, authorization: str) -> Caller | None:
         kind, _, given = authorization.partition(" ")
-        if kind.lower() == "bearer":
-            return _equal(given.strip(), self.token)
-        return method in ("GET", "HEAD") and _equal(_cookie(cookies), self._session())
+        if self.tokens is None or kind.lower() != "bearer":
+            return None
+        return self.tokens.caller(given.strip())
+
+    def caller_by_cookie(self, cookies: str, host: str) -> Caller | None:
+        return None if self.tokens is None else self.tokens.caller_of_session(_cookie(cookies, _cookie_name(host)))
 
 
-def configured(api: ApiSettings) -> Security:
-    """Raises InvalidArgument for a server that would be open to others."""
+def configured(api: ApiSettings, data: Path) -> Security:
+    """data: the folder with the tokens; a first one is made, if there is none. Raises InvalidArgument for a server that
+    would be open to others."""
+    tokens = None
+    if not api.no_token:
+        own = None if api.token is None else api.token.get_secret_value()
+        tokens = Tokens(data.absolute(), own, api.session_time)
     security = Security(
         hosts={*LOCAL, api.bind_address, *(host.lower() for host in api.hosts)},
         origins={origin.lower() for origin in api.origins},
-        token=None if api.token is None else api.token.get_secret_value(),
+        tokens=tokens,
+        audit=Audit(data.absolute() / "audit.jsonl", api.audit_bytes),
         body_limit=api.body_limit,
         tls=api.tls_cert is not None,
     )
@@ -85,6 +109,8 @@ def configured(api: ApiSettings) -> Security:
         check_exposed(api.bind_address, security, api.insecure)
     except ValueError as error:
         raise InvalidArgument(str(error)) from None
+    if tokens is not None:
+        tokens.make()
     return security
 
 
@@ -92,8 +118,8 @@ def check_exposed(address: str, security: Security, insecure: bool = False) -> N
     """Raises ValueError if a server at this address would be open to others without a token, or without TLS."""
     if is_loopback(address):
         return
-    if security.token is None:
-        raise ValueError(f"{address} can be reached by others: set api.token, or bind 127.0.0.1")
+    if security.tokens is None:
+        raise ValueError(f"{address} can be reached by others: leave out --no-token (api.no_token), or bind 127.0.0.1")
     if not security.tls and not insecure:
         raise ValueError(
             f"{address} can be reached by others: set api.tls_cert and api.tls_key, or say --insecure: then the token "
@@ -131,9 +157,16 @@ class Guard:
         if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
             await _answer(send, 204, None, _PREFLIGHT)
             return
-        if not self._is_known(scope, headers):
-            await _answer(send, 401, "this needs the token of the API: send it as Authorization: Bearer TOKEN",
-                          [(b"www-authenticate", b"Bearer")])  # fmt: skip
+        caller = self._caller(scope, headers)
+        if caller is None:
+            await _answer(send, 401, _WHO, [(b"www-authenticate", b"Bearer")])
+            return
+        scope[CALLER] = caller
+        if scope["method"] not in _READS and self._security.audit is not None:
+            send = self._security.audit.noting(send, caller, scope)
+        needed: Role = "read" if scope["method"] in _READS or scope["path"] in _FOR_ALL else "run"
+        if not caller.may(needed):
+            await _answer(send, 403, refusal_of(caller, needed))
             return
         if scope["method"] in _WITH_BODY:
             content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -146,33 +179,38 @@ class Guard:
                               [(b"connection", b"close")])  # fmt: skip
                 return
             receive = _again(body, receive)
-        await self._app(scope, receive, send)
+        set_before = calling.set(caller.name)
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            calling.reset(set_before)
 
     def _refused(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
         host = _name_of(headers.get("host", ""))
-        if host not in self._security.hosts:
+        if host not in self._security.hosts and scope["path"] not in _PROBES:
             return (
                 403,
                 f"the API is not called {host!r}: use one of {_listed(self._security.hosts)}, or add it to api.hosts",
             )
         origin = headers.get("origin")
-        if (
-            origin is not None
-            and not self._is_own(origin, headers["host"], scope)
-            and origin.lower() not in self._security.origins
-        ):
+        if origin is not None and not _is_own(origin, headers, scope) and origin.lower() not in self._security.origins:
             return 403, f"pages of {origin} may not use the API: open them at its address, or add it to api.origins"
         if "\0" in scope["path"] or b"%00" in scope.get("query_string", b""):
             return 400, "an address has no NUL character"
         return None
 
-    def _is_own(self, origin: str, host: str, scope: Scope) -> bool:
-        return origin.lower() == f"{scope.get('scheme', 'http')}://{host.lower()}"
-
-    def _is_known(self, scope: Scope, headers: dict[str, str]) -> bool:
-        if scope["path"] in self._security.open_paths:
-            return True
-        return self._security.knows_token(scope["method"], headers.get("authorization", ""), headers.get("cookie", ""))
+    def _caller(self, scope: Scope, headers: dict[str, str]) -> Caller | None:
+        """None: nobody that is known, or a change by a cookie from a page that is not the API's own."""
+        security = self._security
+        if security.tokens is None or scope["path"] in _PROBES:
+            return ANYONE
+        if scope["path"] == _LOGIN and scope["method"] == "GET":
+            return ANYONE
+        if "authorization" in headers:
+            return security.caller_by_token(headers["authorization"])
+        if scope["method"] not in _READS and not _is_own(headers.get("origin", ""), headers, scope):
+            return None
+        return security.caller_by_cookie(headers.get("cookie", ""), headers.get("host", ""))
 
     async def _body(self, receive: Receive, length: str) -> bytes | None:
         """None: it is too long."""
@@ -188,6 +226,14 @@ class Guard:
                 return None
             if not message.get("more_body", False):
                 return bytes(body)
+
+
+def _is_own(origin: str, headers: Mapping[str, str], scope: Scope) -> bool:
+    return origin.lower() == f"{scope.get('scheme', 'http')}://{headers.get('host', '').lower()}"
+
+
+def refusal_of(caller: Caller, needed: Role) -> str:
+    return f"the token {caller.name!r} has the role {caller.role}, and this needs {needed}: use another token"
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
@@ -226,16 +272,18 @@ def _name_of(host: str) -> str:
     return host.partition(":")[0].lower()
 
 
-def _cookie(header: str) -> str:
+def _cookie_name(host: str) -> str:
+    """Browsers send cookies to all ports of a name: so clusters on one machine have each its own."""
+    port = host.rpartition("]")[2].rpartition(":")[2]
+    return f"{COOKIE}_{port}" if port.isdecimal() else COOKIE
+
+
+def _cookie(header: str, name: str) -> str:
     try:
-        found = SimpleCookie(header).get(COOKIE)
+        found = SimpleCookie(header).get(name)
     except CookieError:
         return ""
     return "" if found is None else found.value
-
-
-def _equal(given: str, wanted: str) -> bool:
-    return hmac.compare_digest(given.encode("latin-1", "replace"), wanted.encode())
 
 
 def _listed(names: Collection[str]) -> str:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
 
 import pyarrow as pa
+import pydantic
+from typing_extensions import TypedDict  # pydantic takes that of Python 3.12 or this one
 
 from ..connectors.json_writer import JsonWriter, has_no_json
 
@@ -20,8 +22,15 @@ _EVERY = 0.2
 _MOST_ROWS = 2000
 _MOST_BYTES = 1 << 20
 
-Shown = Mapping[str, Any]
-"""A batch: operator_id, subtask_idx, start_id, timestamps, batch."""
+
+class Shown(TypedDict):
+    """A batch. start_id: how many rows the subtask has sent before. batch: a JSON array of row objects."""
+
+    operator_id: str
+    subtask_idx: Annotated[int, pydantic.Field(ge=0, lt=2**31)]
+    start_id: Annotated[int, pydantic.Field(ge=0, lt=2**62)]
+    timestamps: list[int]
+    batch: str
 
 
 class Showing:

@@ -1,22 +1,23 @@
-"""The life of a job: one table, state x event -> state, action.
+"""The life of a job: two tables.
 
-    next_step(State.RUNNING, Event.STOP_CHECKPOINT)     Step(State.CHECKPOINT_STOPPING, Action.SAVE)
-    next_step(State.FINISHED, Event.LOST)               None: this event means nothing in this state
+    next_state(State.RUNNING, Event.STOP_CHECKPOINT)    State.CHECKPOINT_STOPPING
+    next_state(State.FINISHED, Event.LOST)              None: this event means nothing in this state
+    action(State.CHECKPOINT_STOPPING)                   Action.SAVE: what the scheduler is asked for in this state
 
-The controller stores the new state, then it acts; so whatever it does can be repeated by another controller.
+What is to be done follows from the state and the wish alone, not from how the job came there; so whoever reads the
+database knows it, and whatever one controller did not come to do, another one does.
 
-Guarantees (a property test drives the table against them): a generation starts only when nothing of an older one runs;
+Guarantees (a property test drives the tables against them): a generation starts only when nothing of an older one runs;
 a job at its end runs nothing; every state that waits has a way out by `late`; a stop is never lost; Finished is left by
-nothing, Stopped and Failed only by the user.
+nothing, Stopped and Failed only by the user. What a generation tells has no meaning twice in a row.
 Assumes: a generation ends with exactly one of the events finished, saved, cut off, lost, wrong; a stop of what does not
-run answers with `lost`; `late` and `ready` belong to the state in which they were asked for.
+run answers with `lost`.
 """
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from typing import NamedTuple
 
 
 class State(enum.StrEnum):
@@ -41,6 +42,17 @@ class State(enum.StrEnum):
 
 
 _TERMINAL = (State.STOPPED, State.FINISHED, State.FAILED)
+RUNS = (
+    State.SCHEDULING,
+    State.RUNNING,
+    State.RESCALING,
+    State.RESTARTING,
+    State.CHECKPOINT_STOPPING,
+    State.STOPPING,
+)
+"""States in which a generation may run."""
+SETTLED = (State.RUNNING, *_TERMINAL)
+"""States in which a job stays as long as nothing happens."""
 
 
 class Event(enum.StrEnum):
@@ -66,145 +78,142 @@ class Event(enum.StrEnum):
     LOST = "lost"  # without a word, or by an error that may pass
     WRONG = "wrong"  # by an error that a new start would only repeat
     EXHAUSTED = "exhausted"  # lost, once too often
-    # what a new controller finds
-    ORPHANED = "orphaned"  # nothing runs that should
+    # what a controller finds
+    ORPHANED = "orphaned"  # nothing runs that should: whoever ran it is gone
 
 
 class Action(enum.StrEnum):
-    NONE = "-"
+    """What a scheduler is asked for."""
+
     CLEAR = "clear"  # kill what may still run; answers `ready`
     START = "start"  # a new generation, from the last checkpoint
     SAVE = "save"  # stop with a checkpoint of everything
     DRAIN = "drain"  # read no more, let the rows in flight end
     CANCEL = "cancel"  # give up the rows in flight
     KILL = "kill"
-    WAIT = "wait"  # kill, and back off; answers `retry`
-
-
-class Step(NamedTuple):
-    state: State
-    action: Action
 
 
 _TABLE = """
-    Created             run                 Compiling           clear
-    Created             stop *              Stopped             -
-    Created             expired             Stopped             -
-    Created             restart *           Compiling           clear
-    Created             orphaned            Compiling           clear
+    Created             run                 Compiling
+    Created             stop *              Stopped
+    Created             expired             Stopped
+    Created             restart *           Compiling
 
-    Compiling           ready               Scheduling          start
-    Compiling           stop *              Stopping            kill
-    Compiling           expired             Stopping            kill
-    Compiling           wrong               Failing             clear
-    Compiling           late                Compiling           clear
-    Compiling           orphaned            Compiling           clear
+    Compiling           ready               Scheduling
+    Compiling           stop *              Stopping
+    Compiling           expired             Stopping
+    Compiling           wrong               Failing
+    Compiling           late                Compiling
 
-    Scheduling          started             Running             -
-    Scheduling          stop force          Stopping            kill
-    Scheduling          stop *              Stopping            cancel
-    Scheduling          expired             Stopping            cancel
-    Scheduling          restart *           Restarting          kill
-    Scheduling          finished            Finishing           clear
-    Scheduling          saved               Recovering          wait
-    Scheduling          cut off             Recovering          wait
-    Scheduling          lost                Recovering          wait
-    Scheduling          late                Recovering          wait
-    Scheduling          wrong               Failing             clear
-    Scheduling          exhausted           Failing             clear
-    Scheduling          orphaned            Compiling           clear
+    Scheduling          started             Running
+    Scheduling          stop *              Stopping
+    Scheduling          expired             Stopping
+    Scheduling          restart *           Restarting
+    Scheduling          finished            Finishing
+    Scheduling          saved               Recovering
+    Scheduling          cut off             Recovering
+    Scheduling          lost                Recovering
+    Scheduling          late                Recovering
+    Scheduling          wrong               Failing
+    Scheduling          exhausted           Failing
+    Scheduling          orphaned            Compiling
 
-    Running             stop checkpoint     CheckpointStopping  save
-    Running             stop graceful       Stopping            drain
-    Running             stop immediate      Stopping            cancel
-    Running             stop force          Stopping            kill
-    Running             expired             Stopping            cancel
-    Running             rescale             Rescaling           save
-    Running             restart             Restarting          save
-    Running             restart force       Restarting          kill
-    Running             finished            Finishing           clear
-    Running             saved               Recovering          wait
-    Running             cut off             Recovering          wait
-    Running             lost                Recovering          wait
-    Running             wrong               Failing             clear
-    Running             exhausted           Failing             clear
-    Running             orphaned            Compiling           clear
+    Running             stop checkpoint     CheckpointStopping
+    Running             stop *              Stopping
+    Running             expired             Stopping
+    Running             rescale             Rescaling
+    Running             restart *           Restarting
+    Running             finished            Finishing
+    Running             saved               Recovering
+    Running             cut off             Recovering
+    Running             lost                Recovering
+    Running             wrong               Failing
+    Running             exhausted           Failing
+    Running             orphaned            Compiling
 
-    Rescaling           saved               Compiling           clear
-    Rescaling           cut off             Compiling           clear
-    Rescaling           finished            Finishing           clear
-    Rescaling           stop checkpoint     CheckpointStopping  -
-    Rescaling           stop graceful       Stopping            -
-    Rescaling           stop immediate      Stopping            cancel
-    Rescaling           stop force          Stopping            kill
-    Rescaling           expired             Stopping            cancel
-    Rescaling           restart force       Restarting          kill
-    Rescaling           lost                Recovering          wait
-    Rescaling           late                Recovering          wait
-    Rescaling           wrong               Failing             clear
-    Rescaling           exhausted           Failing             clear
-    Rescaling           orphaned            Compiling           clear
+    Rescaling           saved               Compiling
+    Rescaling           cut off             Compiling
+    Rescaling           finished            Finishing
+    Rescaling           stop checkpoint     CheckpointStopping
+    Rescaling           stop *              Stopping
+    Rescaling           expired             Stopping
+    Rescaling           restart force       Restarting
+    Rescaling           lost                Recovering
+    Rescaling           late                Recovering
+    Rescaling           wrong               Failing
+    Rescaling           exhausted           Failing
+    Rescaling           orphaned            Compiling
 
-    Restarting          saved               Compiling           clear
-    Restarting          cut off             Compiling           clear
-    Restarting          lost                Compiling           clear
-    Restarting          late                Compiling           clear
-    Restarting          finished            Finishing           clear
-    Restarting          stop checkpoint     CheckpointStopping  -
-    Restarting          stop graceful       Stopping            -
-    Restarting          stop immediate      Stopping            cancel
-    Restarting          stop force          Stopping            kill
-    Restarting          expired             Stopping            cancel
-    Restarting          restart force       Restarting          kill
-    Restarting          wrong               Failing             clear
-    Restarting          exhausted           Failing             clear
-    Restarting          orphaned            Compiling           clear
+    Restarting          saved               Compiling
+    Restarting          cut off             Compiling
+    Restarting          lost                Compiling
+    Restarting          late                Compiling
+    Restarting          finished            Finishing
+    Restarting          stop checkpoint     CheckpointStopping
+    Restarting          stop *              Stopping
+    Restarting          expired             Stopping
+    Restarting          wrong               Failing
+    Restarting          orphaned            Compiling
 
-    Recovering          retry               Compiling           clear
-    Recovering          late                Compiling           clear
-    Recovering          restart *           Compiling           clear
-    Recovering          stop *              Stopping            kill
-    Recovering          expired             Stopping            kill
-    Recovering          exhausted           Failing             clear
-    Recovering          orphaned            Compiling           clear
+    Recovering          retry               Compiling
+    Recovering          restart *           Compiling
+    Recovering          stop *              Stopping
+    Recovering          expired             Stopping
 
-    CheckpointStopping  saved               Stopped             -
-    CheckpointStopping  cut off             Stopped             -
-    CheckpointStopping  finished            Finishing           clear
-    CheckpointStopping  stop graceful       Stopping            -
-    CheckpointStopping  stop immediate      Stopping            cancel
-    CheckpointStopping  stop force          Stopping            kill
-    CheckpointStopping  expired             Stopping            cancel
-    CheckpointStopping  lost                Stopped             -
-    CheckpointStopping  late                Stopping            kill
-    CheckpointStopping  wrong               Failing             clear
-    CheckpointStopping  exhausted           Stopped             -
-    CheckpointStopping  orphaned            Stopped             -
+    CheckpointStopping  saved               Stopped
+    CheckpointStopping  cut off             Stopped
+    CheckpointStopping  finished            Finishing
+    CheckpointStopping  stop graceful       Stopping
+    CheckpointStopping  stop immediate      Stopping
+    CheckpointStopping  stop force          Stopping
+    CheckpointStopping  expired             Stopping
+    CheckpointStopping  lost                Stopped
+    CheckpointStopping  late                Stopping
+    CheckpointStopping  wrong               Failing
+    CheckpointStopping  orphaned            Stopped
 
-    Stopping            saved               Stopped             -
-    Stopping            cut off             Stopped             -
-    Stopping            lost                Stopped             -
-    Stopping            finished            Finishing           clear
-    Stopping            stop immediate      Stopping            cancel
-    Stopping            stop force          Stopping            kill
-    Stopping            late                Stopping            kill
-    Stopping            wrong               Failing             clear
-    Stopping            exhausted           Stopped             -
-    Stopping            orphaned            Stopped             -
+    Stopping            saved               Stopped
+    Stopping            cut off             Stopped
+    Stopping            lost                Stopped
+    Stopping            finished            Finishing
+    Stopping            late                Stopping
+    Stopping            wrong               Failing
+    Stopping            orphaned            Stopped
 
-    Stopped             run                 Compiling           clear
-    Stopped             restart *           Compiling           clear
+    Stopped             run                 Compiling
+    Stopped             restart *           Compiling
 
-    Finishing           ready               Finished            -
-    Finishing           late                Finishing           clear
-    Finishing           orphaned            Finished            -
+    Finishing           ready               Finished
+    Finishing           late                Finishing
 
-    Failing             ready               Failed              -
-    Failing             late                Failing             clear
-    Failing             orphaned            Failed              -
+    Failing             ready               Failed
+    Failing             late                Failing
 
-    Failed              restart *           Compiling           clear
+    Failed              restart *           Compiling
 """
+
+_ACTIONS = {
+    State.COMPILING: Action.CLEAR,
+    State.SCHEDULING: Action.START,
+    State.RESCALING: Action.SAVE,
+    State.RESTARTING: Action.SAVE,
+    State.RECOVERING: Action.CLEAR,
+    State.CHECKPOINT_STOPPING: Action.SAVE,
+    State.STOPPING: Action.CANCEL,
+    State.FINISHING: Action.CLEAR,
+    State.FAILING: Action.CLEAR,
+}
+_STOPS = {"checkpoint": Action.SAVE, "graceful": Action.DRAIN, "immediate": Action.CANCEL, "force": Action.KILL}
+
+
+def action(state: State, stop: str = "none", is_forced: bool = False, is_late: bool = False) -> Action | None:
+    """stop: the user's. is_forced: a restart without a checkpoint was asked for. is_late: the state, or the one before,
+    has lasted too long."""
+    if state is State.STOPPING:
+        return Action.KILL if is_late else _STOPS.get(stop, Action.CANCEL)
+    if state is State.RESTARTING and is_forced:
+        return Action.KILL
+    return _ACTIONS.get(state)
 
 
 def _events(pattern: str) -> Iterator[Event]:
@@ -212,25 +221,38 @@ def _events(pattern: str) -> Iterator[Event]:
     return (event for event in Event if event == pattern or (pattern != prefix and event.startswith(prefix)))
 
 
-def _read(table: str) -> dict[tuple[State, Event], Step]:
-    steps: dict[tuple[State, Event], Step] = {}
+def _read(table: str) -> dict[tuple[State, Event], State]:
+    states: dict[tuple[State, Event], State] = {}
     for line in filter(str.strip, table.splitlines()):
-        state, event, following, action = (line[start:end].strip() for start, end in _COLUMNS)
+        state, event, following = (line[start:end].strip() for start, end in _COLUMNS)
         for each in _events(event):
-            steps.setdefault((State(state), each), Step(State(following), Action(action)))
-    return steps
+            states.setdefault((State(state), each), State(following))
+    return states
 
 
-_COLUMNS = ((4, 24), (24, 44), (44, 64), (64, None))
+_COLUMNS = ((4, 24), (24, 44), (44, None))
 STEPS = _read(_TABLE)
 
 
-def next_step(state: State, event: Event) -> Step | None:
+def next_state(state: State, event: Event) -> State | None:
     """None: the event means nothing in this state."""
     return STEPS.get((state, event))
 
 
-def table() -> Iterator[tuple[State, Event, State, Action]]:
+def table() -> Iterator[tuple[State, Event, State]]:
     """For people, in the order of the table."""
-    for (state, event), step in STEPS.items():
-        yield state, event, *step
+    for (state, event), following in STEPS.items():
+        yield state, event, following
+
+
+def actions() -> Iterator[tuple[str, str, Action]]:
+    """For people: state, when, action."""
+    for state, usual in _ACTIONS.items():
+        if state is State.STOPPING:
+            yield from ((state, f"stop {stop}", each) for stop, each in _STOPS.items())
+            yield state, "any other", usual
+            yield state, "for too long", Action.KILL
+            continue
+        if state is State.RESTARTING:
+            yield state, "restart force", Action.KILL
+        yield state, "", usual

@@ -11,40 +11,47 @@ are microseconds since 1970. A worker of an older version tells only epoch, at a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NotRequired, TypedDict
+from typing import Annotated, Any, NotRequired
+
+import pydantic
+from typing_extensions import TypedDict  # pydantic takes that of Python 3.12 or this one
 
 from ..engine.progress import Progress
 from ..engine.took import Part, SliceTook, Span, Took
 from .functions.graph import numbered
 
+_Micros = Annotated[int, pydantic.Field(ge=0, lt=2**62)]
+_Bytes = Annotated[int, pydantic.Field(ge=0, lt=2**62)]
+_Seconds = Annotated[float, pydantic.Field(ge=0, lt=2**40)]
+
 
 class EventSpan(TypedDict):
     event: str
-    start_time: int
-    finish_time: int
+    start_time: _Micros
+    finish_time: _Micros
 
 
 class SubtaskTook(TypedDict):
-    bytes: int
+    bytes: _Bytes
     event_spans: Sequence[EventSpan]
 
 
 class OperatorTook(TypedDict):
     """bytes: of its state. finish_time: when that was durable. subtasks: by their index."""
 
-    bytes: int
-    started_metadata_write: int
-    finish_time: int
+    bytes: _Bytes
+    started_metadata_write: _Micros
+    finish_time: _Micros
     subtasks: Mapping[str, SubtaskTook]
 
 
 class Taken(TypedDict):
     """at: its end, as `time.time()`. seconds: from its begin. bytes: of the state of all operators."""
 
-    epoch: int
-    at: float
-    seconds: float
-    bytes: NotRequired[int]
+    epoch: Annotated[int, pydantic.Field(ge=0, lt=2**31)]
+    at: _Seconds
+    seconds: _Seconds
+    bytes: NotRequired[_Bytes]
     events: NotRequired[Sequence[EventSpan]]
     operators: NotRequired[Mapping[str, OperatorTook]]
 

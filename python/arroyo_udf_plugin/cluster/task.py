@@ -8,7 +8,8 @@ A program is what the API has stored with the pipeline: {"version": 1, "pipeline
 checkpoints, parallelism and environment.
 
 Guarantees: nothing is raised: the last word told is how the generation has ended. A library is loaded only if it has
-the bytes that were built. It goes on from the last checkpoint of its place, if there is one.
+the bytes that were built. It goes on from the last checkpoint of its place; it begins only if nobody knows of one, and
+else ends with `wrong` and the place's name.
 """
 
 from __future__ import annotations
@@ -21,12 +22,11 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from ..connectors.impulse import Impulse
+from ..connectors.location import Outside
 from ..connectors.preview import tapped
-from ..engine.embedded import run_planned
+from ..engine.embedded import restore_planned, run_planned
 from ..engine.progress import Progress, Summary
 from ..engine.stopping import StopRequest
-from ..engine.store import open_store
 from ..errors import (
     BuildError,
     InternalError,
@@ -34,31 +34,38 @@ from ..errors import (
     PluginEnvironmentError,
     RowError,
     UserCodeError,
+    WrongCheckpoints,
+    service_of,
 )
-from ..pipeline.description import Checkpoints, Pipeline, SourceModel
+from ..pipeline.description import Checkpoints, Pipeline
 from ..pipeline.plan import Planned, plan
 from ..pipeline.problems import InvalidPipeline
 from .functions.artifacts import fetched, moved
 from .functions.graph import graph_of
 from .numbers import Numbers, numbers_of
+from .partitions import fixed
 from .shown import Showing, Shown
 from .states import Event
 from .taken import Taken, taken
 
 OUTPUT = "output of the worker"
 """The message of a report whose details are that."""
+NOTHING_RUNS = "nothing of it runs"
+"""The message of a scheduler that is to stop what it does not have."""
 PROGRESS_EVERY = 2.0
 """Seconds from one count to the next."""
 
 _UNREPEATABLE = ("stdout", "file")  # sinks that cannot take back rows: without checkpoints
-_WRONG = (RowError, UserCodeError, BuildError, LoadError, PluginEnvironmentError)
+_WRONG = (RowError, UserCodeError, BuildError, LoadError, PluginEnvironmentError, WrongCheckpoints, Outside)
 """Errors that a new start would only repeat."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """place: of its checkpoints; None: without. checkpoint_interval: in seconds. drain_time: of a stop.
-
+    """place: of its checkpoints; None: without. checkpoint_interval: in seconds. drain_time: of a stop. resume_at: an
+    epoch of that place: it goes on from there or later, or not at all. restore: {"epoch" or "savepoint", "doubles"}, to
+    go back to first. retain, retain_for: how many checkpoints are kept, if the query does not say it, and for how many
+    seconds all.
     libraries: the folder to which libraries of object stores are copied. trace_parent: W3C's, of the span of its start.
     """
 
@@ -72,6 +79,10 @@ class Task:
     drain_time: float = 10.0
     libraries: str = ""
     trace_parent: str | None = None
+    resume_at: int = 0
+    restore: Mapping[str, Any] | None = None
+    retain: int | None = None
+    retain_for: float = 0.0
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -86,7 +97,9 @@ class Report:
     """What a generation tells, or a scheduler about it.
 
     event: None: it only goes on. tasks: with `started`. message, details, domain: why it has ended, with an error.
-    numbers: so far. checkpoint: the latest, once, and again with the last report. shown: batches of previews.
+    outage: what does not answer, if it has ended by that. numbers: so far. checkpoint: the latest, once, and again with
+    the last report. shown: batches of previews. epoch: the newest that is committed; 0: none. retained: those that one
+    can go back to.
     """
 
     job_id: str
@@ -96,17 +109,15 @@ class Report:
     message: str = ""
     details: str = ""
     domain: str = "internal"
+    outage: str = ""
     numbers: Numbers | None = None
     checkpoint: Taken | None = None
     shown: Sequence[Shown] = ()
+    epoch: int = 0
+    retained: Sequence[int] = ()
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
-
-    @classmethod
-    def of_json(cls, told: Mapping[str, Any]) -> Report:
-        event = told.get("event")
-        return cls(**_known(cls, told) | {"event": None if event is None else Event(event)})
 
 
 def _known(kind: type[Any], told: Mapping[str, Any]) -> dict[str, Any]:
@@ -129,14 +140,12 @@ Tell = Callable[[Report], None]
 
 def run(task: Task, stop: StopRequest, tell: Tell) -> None:
     """Runs it to its end."""
-    had_checkpoints = False
     try:
-        had_checkpoints = _has_checkpoints(task.place)
         with contextlib.closing(_planned(task)) as planned:
             telling = Telling(task, planned)
             summary = _run(task, telling, planned, stop, tell)
     except BaseException as error:
-        tell(_failed(task, error, had_checkpoints))
+        tell(_failed(task, error))
         return
     event = {"finished": Event.FINISHED, "resumable": Event.SAVED, "cut off": Event.CUT_OFF}[summary.ended]
     tell(telling.report(summary.progress, event))
@@ -145,28 +154,22 @@ def run(task: Task, stop: StopRequest, tell: Tell) -> None:
 def _planned(task: Task) -> Planned:
     artifacts = task.program["artifacts"].items()
     copies = {name: str(fetched(name, sha256, Path(task.libraries))) for name, sha256 in artifacts}
-    pipeline = Pipeline.model_validate_json(json.dumps(moved(task.program, copies)["pipeline"]))
+    pipeline = fixed(Pipeline.model_validate_json(json.dumps(moved(task.program, copies)["pipeline"])))
     place = None if any(sink.type in _UNREPEATABLE for sink in pipeline.sinks) else task.place
     told = pipeline.checkpoints or Checkpoints()
     update = {
-        "source": _divided(pipeline.source, pipeline),
-        "sources": {
-            name: one.model_copy(update={"source": _divided(one.source, pipeline)})
-            for name, one in pipeline.sources.items()
-        },
         "name": task.job_id if task.place is None else f"{task.job_id}-{Path(task.place).name}",
         "parallelism": task.parallelism,
-        "checkpoints": place and told.model_copy(update={"place": place, "every": task.checkpoint_interval}),
+        "checkpoints": place and told.model_copy(update=_kept(task, told) | {"place": place.replace("${", "$${")}),
     }
     variables = {**os.environ, **task.program.get("variables", {}), **task.environment}
     return plan(pipeline.model_copy(update=update), variables)
 
 
-def _divided(source: SourceModel, pipeline: Pipeline) -> SourceModel:
-    """A source, so that the number of its partitions stays the same when the job's parallelism changes."""
-    if isinstance(source, Impulse) and source.partitions is None:
-        return source.model_copy(update={"partitions": pipeline.parallelism})
-    return source
+def _kept(task: Task, told: Checkpoints) -> dict[str, Any]:
+    """How often checkpoints are taken, and which are kept."""
+    every = {"every": task.checkpoint_interval, "retain_for": told.retain_for or task.retain_for or None}
+    return every if told.retain is not None else every | {"retain": task.retain}
 
 
 class Telling:
@@ -187,6 +190,8 @@ class Telling:
             tasks=sum(len(node["subtasks"]) for node in numbers["nodes"].values()),
             numbers=numbers,
             checkpoint=None if is_told else taken(now, self._graph),
+            epoch=epoch,
+            retained=() if now.checkpoint is None else now.checkpoint.retained,
         )
 
 
@@ -201,6 +206,14 @@ def _run(task: Task, telling: Telling, planned: Planned, stop: StopRequest, tell
             tell(telling.report(now, Event.STARTED if before is None else None))
         showing.flush()
 
+    if task.restore is not None:
+        restore_planned(
+            planned,
+            task.restore["savepoint"] if "savepoint" in task.restore else task.restore["epoch"],
+            doubles=task.restore.get("doubles", ()),
+            allow_changed_plugin=True,
+            at_least=task.resume_at,
+        )
     with tapped(planned.name, showing.take):
         summary = run_planned(
             planned,
@@ -209,17 +222,16 @@ def _run(task: Task, telling: Telling, planned: Planned, stop: StopRequest, tell
             progress=progress,
             progress_every=PROGRESS_EVERY,
             only_moves=True,
+            at_least=task.resume_at,
         )
     showing.flush()
     return summary
 
 
-def _has_checkpoints(place: str | None) -> bool:
-    return place is not None and any(name.endswith(".json") for name in open_store(place).names("epochs/"))
-
-
-def _failed(task: Task, error: BaseException, had_checkpoints: bool) -> Report:
-    wrong = isinstance(error, _WRONG) or (isinstance(error, InvalidPipeline) and not had_checkpoints)
+def _failed(task: Task, error: BaseException) -> Report:
+    outage = _outage(error)
+    wrong = isinstance(error, _WRONG) or (isinstance(error, InvalidPipeline) and not outage and _is_wrong(error, task))
+    is_users = wrong and not isinstance(error, WrongCheckpoints)
     expected = isinstance(error, Exception) and not isinstance(error, InternalError)
     text = str(error) or type(error).__name__
     return Report(
@@ -228,8 +240,20 @@ def _failed(task: Task, error: BaseException, had_checkpoints: bool) -> Report:
         Event.WRONG if wrong else Event.LOST,
         message=_in_a_line(text)[:500],
         details="\n".join([text, *getattr(error, "__notes__", ())]),
-        domain="user" if wrong else "external" if expected else "internal",
+        domain="user" if is_users else "external" if expected else "internal",
+        outage="" if wrong else outage,
     )
+
+
+def _is_wrong(error: InvalidPipeline, task: Task) -> bool:
+    """Of a pipeline that has run before, what it names may only be gone for a while."""
+    return not task.resume_at or any(one.error is Outside for one in error.problems)
+
+
+def _outage(error: BaseException) -> str:
+    if isinstance(error, InvalidPipeline):
+        return next((one.service for one in error.problems if one.service), "")
+    return service_of(error)
 
 
 def _in_a_line(text: str) -> str:

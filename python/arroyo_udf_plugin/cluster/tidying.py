@@ -17,10 +17,11 @@ from pathlib import Path
 from sqlalchemy.orm import Session
 
 from .configuration import Settings
-from .database import artifacts, history, jobs, pipelines
+from .database import artifacts, jobs, pipelines
 from .database.errors import InUse, NotFound
 from .database.opened import Database, now
 from .functions import children
+from .records import Records
 from .schedulers import protocol, worker_files
 
 _AT_ONCE = 1000
@@ -34,10 +35,21 @@ def tidy_rows(database: Database, writing: Callable[[], AbstractContextManager[S
         found = jobs.old_previews(session, now() - _PREVIEWS_KEPT)
     for pipeline_id in found[:_AT_ONCE]:
         with contextlib.suppress(NotFound, InUse), writing() as session:  # somebody else was faster
-            pipelines.delete(session, pipeline_id, settings.checkpoints)
+            pipelines.delete(session, pipeline_id)
+    _tidy_records(database, Records.configured(settings))
     with writing() as session:
         artifacts.release(session, artifacts.unused(session, now() - _UNUSED_KEPT)[:_AT_ONCE])
-        history.drop_numbers(session, _AT_ONCE)
+
+
+def _tidy_records(database: Database, records: Records) -> None:
+    """Of jobs that are not there any more."""
+    found = records.jobs()
+    there: set[str] = set()
+    with database.read() as session:
+        for start in range(0, len(found), _AT_ONCE):
+            there |= jobs.generations(session, found[start : start + _AT_ONCE]).keys()
+    for job_id in [one for one in found if one not in there][:_AT_ONCE]:
+        records.remove(job_id)
 
 
 def tidy_files(settings: Settings, generations: Mapping[str, int]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .database.models import Job, JobStatus
+from .database.sealing import opened
 from .states import Event, State
 
 _STOPS = {
@@ -20,9 +21,18 @@ def settings(job: Job) -> dict[str, Any]:
     return {
         "parallelism": job.parallelism,
         "checkpoint_interval_micros": job.checkpoint_interval_micros,
-        "env_vars": job.env_vars,
-        "scheduler_config": job.scheduler_config,
+        "env_vars": opened(job.env_vars),
     }
+
+
+def to_restore(job: Job, status: JobStatus) -> dict[str, Any] | None:
+    """What its next generation goes back to first: see `Job.restore`. None: nothing, or a generation has done it."""
+    return job.restore if job.restore is not None and job.restore["nonce"] > status.restored else None
+
+
+def is_forced(job: Job, status: JobStatus) -> bool:
+    """Whether a restart is asked for that takes no checkpoint."""
+    return job.restart_nonce != status.restart_nonce and job.restart_mode == "force"
 
 
 def wanted(job: Job, status: JobStatus) -> Event | None:
@@ -30,7 +40,7 @@ def wanted(job: Job, status: JobStatus) -> Event | None:
     if job.stop != "none":
         return _STOPS[job.stop]
     if job.restart_nonce != status.restart_nonce:
-        return Event.RESTART_FORCE if job.restart_mode == "force" else Event.RESTART
+        return Event.RESTART_FORCE if is_forced(job, status) else Event.RESTART
     if status.state == State.RUNNING:
         wish = settings(job)
         changed = {name for name, value in wish.items() if status.settings.get(name) != value}

@@ -1,7 +1,7 @@
 """A worker: the process of one generation of a job. `arroyo-udf worker`, started by the process scheduler.
 
     standard input: {"data": folder, "job_id", "generation", "secret", "lock", "limits", "gateway", "logging",
-    "traces", "spawned"}, then its end
+    "traces", "spawned", "roots"}, then its end
 
 Three threads: this one runs the pipeline, one sends reports, one asks for orders. Others answer with metrics, and send
 them to a Pushgateway.
@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import failpoints
+from ..connectors.location import confined_to
 from ..engine.stopping import StopRequest
 from ..errors import InvalidArgument
 from .limits import limit
@@ -50,6 +51,10 @@ _log = logging.getLogger(__name__)
 
 class Gone(Exception):
     """The controller does not know this generation any more."""
+
+
+class Refused(Gone):
+    """The controller does not understand what it is told."""
 
 
 class Alone(Exception):
@@ -94,6 +99,8 @@ class Worker:
                 threading.Thread(target=self._trace, args=(time.time(),), daemon=True).start()
         elif report.event is not None:
             failpoints.reached("ended")
+        elif self._started is not None and report.epoch:  # which is told again to each new controller
+            self._started = replace(self._started, epoch=report.epoch, retained=report.retained)
         self._measured.note(report)
         self._reports.put(report)
 
@@ -125,7 +132,10 @@ class Worker:
 
     def _report(self) -> None:
         while (report := self._reports.get()) is not None:
-            self._ask("reports", [report.as_json()])
+            try:
+                self._ask("reports", [report.as_json()])
+            except Refused as error:
+                _log.warning("a report is left out: %s", error)
 
     def _listen(self) -> None:
         name, seen = "", 0
@@ -155,7 +165,8 @@ class Worker:
             if status == protocol.GONE:
                 raise Gone(answer["error"])
             if status != http.client.OK:
-                raise Gone(f"the controller answers {status}: {answer}")
+                kind = Refused if status == http.client.BAD_REQUEST else Gone
+                raise kind(f"the controller answers {status}: {answer}")
             return answer
 
 
@@ -170,7 +181,9 @@ def main() -> None:
         worker_files.sign(told["lock"], os.getpid())
         show(*told.get("logging", ("text", "info")), job_id=told["job_id"], generation=told["generation"])
         limit(told["limits"])
-        Worker(told).run()
+        roots = told.get("roots")
+        with confined_to(None if roots is None else list(map(Path, roots))):
+            Worker(told).run()
     except (Gone, Alone) as error:
         _log.warning("%s", error)
     sys.stdout.flush()

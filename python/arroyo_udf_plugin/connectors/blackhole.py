@@ -11,13 +11,17 @@ from typing import Literal
 import pyarrow as pa
 
 from .described import Output
-from .interface import Json, LaterRows, Sealed, Stage
+from .interface import Fate, Json, LaterRows, Sealed, Stage
 
 
 class Blackhole(Output):
     """Drops all rows."""
 
     type: Literal["blackhole"] = "blackhole"
+
+    @property
+    def fate(self) -> Fate:
+        return "none"
 
     @property
     def typed(self) -> bool:

@@ -22,8 +22,9 @@ from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, Unreachable
 from .disk import current
+from .location import database_of
 from .lookup_types import PostgresqlReading, Reading, SqliteReading, compared, example
 from .table_types import PostgresqlTypes, SqliteTypes, Types
 
@@ -143,25 +144,13 @@ def open_database(uri: str, name: str) -> Database:
 
     Raises InvalidArgument for a URI that is none, and for a driver that is not installed.
     """
-    scheme = uri.partition(":")[0].lower()
-    if scheme in ("postgresql", "postgres"):
+    where = database_of(uri, name)
+    if where.path is None:
         return _Postgresql(uri, name)
-    if scheme == "sqlite":
-        return _Sqlite(_sqlite_path(uri, name), name)
-    raise InvalidArgument(f"{name}: the uri of a database begins with postgresql:// or sqlite:, such as sqlite:rows.db")
-
-
-def _sqlite_path(uri: str, name: str) -> str:
-    """sqlite:PATH, or with slashes: sqlite:///RELATIVE and sqlite:////ABSOLUTE."""
-    path = uri.partition(":")[2]
-    if path.startswith("//"):
-        path = path[3:] if path.startswith("///") else ""
-    if not path or path.startswith(":"):
-        raise InvalidArgument(f"{name}: name the file of the SQLite database, such as sqlite:rows.db")
-    path = os.path.abspath(path)
+    path = os.path.abspath(where.admitted().path or "")
     if not os.path.isdir(os.path.dirname(path)):
         raise InvalidArgument(f"{name}: the folder {os.path.dirname(path)} does not exist")
-    return path
+    return _Sqlite(path, name)
 
 
 class _Connected(abc.ABC):
@@ -173,6 +162,7 @@ class _Connected(abc.ABC):
         import importlib
 
         self._address, self._name = address, name
+        self._server = address.rpartition("@")[2].partition("?")[0]  # without a password
         try:
             self._driver = importlib.import_module(f"adbc_driver_{driver}.dbapi")
         except ModuleNotFoundError as error:
@@ -205,10 +195,11 @@ class _Connected(abc.ABC):
                         f"in the table; with checkpoints this does no harm: {text}"
                     ) from error
                 failed = failed or time.monotonic()
-                passes = self._passes(error) or error.sqlstate in again
-                if not passes or time.monotonic() + wait > failed + patience:
-                    kind = WrongValue if self._is_of_value(error) else InvalidArgument
-                    raise kind(f"{self._name}: {self.kind}: {text}") from error
+                told = f"{self._name}: {self.kind}: {text}"
+                if not self._passes(error) and error.sqlstate not in again:
+                    raise (WrongValue if self._is_of_value(error) else InvalidArgument)(told) from error
+                if time.monotonic() + wait > failed + patience:
+                    raise Unreachable(told, f"{self.kind} {self._server}") from error
             except BaseException:
                 self.close()
                 raise

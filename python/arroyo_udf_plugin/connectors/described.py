@@ -19,6 +19,8 @@ from ..errors import InvalidArgument
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from .interface import Fate
+
 VARIABLE = re.compile(r"\$(\$?)\{([^}]*)\}")
 """`${NAME}`, with NAME as second group. `$${NAME}` is the text `${NAME}` itself, and has a first group."""
 
@@ -45,6 +47,12 @@ class Output(Described):
 
     after: str | None = None
     """The operator whose rows it gets, or "source"; default: the last one."""
+
+    @property
+    def fate(self) -> Fate:
+        """Of rows behind a checkpoint to which a pipeline goes back, as far as the description tells: see
+        `LaterRows`."""
+        return "doubled"
 
     def shown(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """The rows that it has shown so far, with all columns of the schema. Raises InvalidArgument."""

@@ -18,7 +18,6 @@ import contextlib
 import errno
 import os
 import secrets
-import urllib.parse
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -28,6 +27,7 @@ from .. import failpoints
 from ..errors import InvalidArgument
 from . import object_store
 from .disk import Disk, current
+from .location import Location, location_of
 from .scratch import scratch
 
 if TYPE_CHECKING:
@@ -70,19 +70,12 @@ class Folder(Protocol):
         """Does nothing if it is not there."""
 
 
-def local_path(place: str) -> Path | None:
-    """The path of a folder on this machine; None: it is an object store's URL."""
-    if place.startswith("file://"):
-        return Path(urllib.parse.unquote(place.removeprefix("file://")))
-    return None if "://" in place else Path(place)
-
-
-def open_folder(place: str) -> Folder:
-    """The folder need not exist."""
-    path = local_path(place)
-    if path is not None:
-        return LocalFolder(path)
-    return ObjectFolder(place, object_store.open_patient(place))
+def open_folder(place: Location | str) -> Folder:
+    """The folder need not exist. Raises InvalidArgument."""
+    where = location_of(place) if isinstance(place, str) else place
+    if where.path is not None:
+        return LocalFolder(where.path)
+    return ObjectFolder(where.text, object_store.open_patient(where.text))
 
 
 class LocalFolder:

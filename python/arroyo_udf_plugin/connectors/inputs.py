@@ -11,8 +11,6 @@ import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, cast
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 import pyarrow as pa
 
@@ -20,6 +18,7 @@ from ..errors import InvalidArgument
 from . import blocks, object_store
 from .formats import Kind, has_ending, kind_of
 from .interrupt import Interrupt
+from .location import Location, pattern_of
 
 _PATIENCE = 5.0  # seconds for a store that does not answer, before anything runs
 
@@ -47,6 +46,12 @@ class Input:
     def is_local(self) -> bool:
         """Whether reading never waits for others."""
         return self.regular and self.object is None
+
+    def admitted(self) -> Input:
+        """Itself. Raises InvalidArgument for a file that may not be read: see `Location`. Before each opening."""
+        if self.path is not None:
+            Location(self.name, self.path).admitted()
+        return self
 
     def again(self, interrupt: Interrupt | None = None) -> Input:
         """A regular file as it is now. Raises FileNotFoundError if it is gone. interrupt: ends the wait for a store."""
@@ -106,11 +111,12 @@ def _found(name: str, chosen: str | None, again: Interrupt | None = None) -> Ite
     if name == "-":
         yield Input(name, None, kind_of(name, chosen, "--in-format"), False)
         return
-    if object_store.is_url(name):
+    where = pattern_of(name)
+    if where.path is None:
         yield from _objects(name, chosen, again)
         return
-    if name.startswith("file://"):
-        name = url2pathname(urlsplit(name).path)
+    name = where.text
+    where.admitted()
     try:
         mode = os.stat(name).st_mode
     except (FileNotFoundError, NotADirectoryError):

@@ -103,6 +103,15 @@ class Sealed(Protocol):
         it makes all of them durable, or fails again."""
 
 
+@runtime_checkable
+class Discardable(Protocol):
+    """What a `Sealed` has, too, if what it has made durable is to go when its epoch is never committed, because another
+    engine has gone on. Otherwise it goes at the next start (`Sink.clear`)."""
+
+    def discard(self) -> None:
+        """Removes it."""
+
+
 class Sink(Protocol):
     """name: for people, unique within a pipeline.
 
@@ -144,6 +153,9 @@ class Sink(Protocol):
         """Gives up what is neither finished nor stored. Called once, after all others."""
 
 
+Fate = Literal["none", "withdrawn", "overwritten", "doubled"]
+
+
 @dataclass(frozen=True)
 class LaterRows:
     """What becomes of a sink's rows of later epochs, if a pipeline goes back to an earlier one and on from there.
@@ -153,7 +165,7 @@ class LaterRows:
     """
 
     sink: str
-    fate: Literal["none", "withdrawn", "overwritten", "doubled"]
+    fate: Fate
     what: str
 
 

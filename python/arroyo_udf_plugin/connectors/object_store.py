@@ -24,13 +24,12 @@ import urllib.parse
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, Unreachable
 from .interrupt import Interrupt
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
 
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _MAGIC = re.compile(r"[*?[]")
 _ANY = "[!._]*"  # the visible files of a folder
 _FINAL = re.compile(r"status code: (?!408|429)[34]")  # the request is wrong: a bucket that does not exist, and so on
@@ -42,11 +41,6 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0
 Answer = TypeVar("Answer")
 
 
-def is_url(place: str) -> bool:
-    """Whether a place is in an object store; a file:// URL is a local path."""
-    return _URL.match(place) is not None and not place.startswith("file://")
-
-
 def plain_url(url: str) -> str:
     """The same for all spellings of a URL: without escapes and double slashes."""
     scheme, _, rest = url.partition("://")
@@ -54,7 +48,8 @@ def plain_url(url: str) -> str:
 
 
 def open_object_store(url: str, **options: Any) -> ObjectStore:
-    """The store, without a look into it. Its root is the URL's path. options: of `obstore.store.from_url`."""
+    """The store, without a look into it. Its root is the URL's path, also with `?` and `#`. options: of
+    `obstore.store.from_url`."""
     try:
         import obstore.exceptions
         import obstore.store
@@ -70,7 +65,7 @@ def open_object_store(url: str, **options: Any) -> ObjectStore:
     if url.startswith("file://"):
         options["mkdir"] = True
     try:
-        return obstore.store.from_url(url, **options)
+        return obstore.store.from_url(url.replace("?", "%3F").replace("#", "%23"), **options)
     except (obstore.exceptions.BaseError, ValueError) as error:
         raise InvalidArgument(f"{url} cannot be opened: {_why(error)}") from error
 
@@ -135,9 +130,11 @@ def patiently(
         except FileNotFoundError:
             raise FileNotFoundError(f"{place} is not there") from None
         except obstore.exceptions.GenericError as error:
-            is_final = _FINAL.search(str(error)) or time.monotonic() + wait - started > patience
-            if is_final or (interrupt and interrupt.wait(wait)):
-                raise InvalidArgument(f"{place}: the store cannot be asked: {_why(error)}") from error
+            text = f"{place}: the store cannot be asked: {_why(error)}"
+            if _FINAL.search(str(error)):
+                raise InvalidArgument(text) from error
+            if time.monotonic() + wait - started > patience or (interrupt and interrupt.wait(wait)):
+                raise Unreachable(text, "/".join(place.split("/")[:3])) from error
             if interrupt is None:
                 time.sleep(wait)
             wait = min(2 * wait, _LONGEST_WAIT)
@@ -214,8 +211,9 @@ class ObjectFile(io.RawIOBase):
 def changed(name: str) -> InvalidArgument:
     """A file is not the one any more that was begun."""
     return InvalidArgument(
-        f"{name} changed after it was begun, so its rows may be read twice or not at all: "
-        "writers must write each new file under another name and rename it into place"
+        f"{name} changed after it was begun, so its rows may be read twice or not at all: bring the former file back, "
+        "or go back to a checkpoint before it (--restore). Writers must write each new file under another name and "
+        "rename it into place"
     )
 
 

@@ -21,10 +21,11 @@ from typing import Annotated, Literal
 import pyarrow as pa
 import pydantic
 
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, WrongCheckpoints
 from .described import Seconds
 from .folder import Folder, open_folder
-from .interface import Json, LaterRows, Sealed, Stage, later_epochs
+from .interface import Fate, Json, LaterRows, Sealed, Stage, later_epochs
+from .location import location_of
 from .options import Reading, Writing
 from .sink import FileSink, check_writing
 from .source import FileSource
@@ -63,18 +64,22 @@ class Parts(Written):
     """A part ends so long after its first row."""
 
     @property
+    def fate(self) -> Fate:
+        return "withdrawn"
+
+    @property
     def typed(self) -> bool:
         return self.format not in ("csv", "tsv")
 
     def check(self, schema: pa.Schema) -> None:
         self._ending()
         check_writing(self.path, schema, self._writing())
-        open_folder(self.path).check()
+        self._folder().check()
 
     def sink(self, schema: pa.Schema, slice: int, stage: Stage | None, pipeline: str, name: str) -> PartsSink:
         self.check(schema)
         limits = Limits(self.part_rows, self.part_bytes, self.part_seconds)
-        folder = open_folder(self.path)
+        folder = self._folder()
         return PartsSink(name, folder, schema, self._writing(), self._ending(), slice, stage is not None, limits)
 
     def shown(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -84,7 +89,7 @@ class Parts(Written):
         in_files = dict(zip(self.columns or schema.names, names, strict=True))
         types = {in_files.get(field.name, field.name): field.type for field in schema} if self._is_text() else {}
         reading = Reading(types=types, **{name: getattr(self._writing(), name) for name in _READ_AS_WRITTEN})
-        folder = open_folder(self.path)
+        folder = self._folder()
         for name in filter(_PART.fullmatch, folder.names()):
             with FileSource([f"{self.path.rstrip('/')}/{name}"], reading) as source:
                 places = [source.index(in_files.get(column, column)) for column in schema.names]
@@ -94,6 +99,9 @@ class Parts(Written):
                         raise InvalidArgument(f"{rows.file}, row {rows.first + at}: {why}")
                     columns = [rows.batch.column(place) for place in places]
                     yield pa.RecordBatch.from_arrays(columns, names=schema.names).cast(schema)
+
+    def _folder(self) -> Folder:
+        return open_folder(location_of(self.path).admitted())
 
     def _is_text(self) -> bool:
         return self.format in ("csv", "tsv", "jsonl", "text")
@@ -216,7 +224,7 @@ class PartsSink:
         self._refuse([each for each, number in parts if number is None or is_first])
         for each, number in parts:
             if int(number) >= committed:
-                raise InvalidArgument(later_epochs(self._folder.place, each, committed))
+                raise WrongCheckpoints(later_epochs(self._folder.place, each, committed))
         for stored in waiting:
             self._folder.check_kept(_shown(epoch, stored))
 
@@ -257,7 +265,7 @@ class PartsSink:
     def _refuse(self, parts: list[str]) -> None:
         if parts:
             place = self._folder.place
-            raise InvalidArgument(
+            raise WrongCheckpoints(
                 f"{place} has parts of another run, such as {parts[0]}: move them away, or name another folder. If the "
                 "run's checkpoints are in another place, or in one that is not mounted, go on from there"
             )
@@ -315,6 +323,11 @@ class _Part:
             raise
         self.is_kept = True
 
+    def discard(self) -> None:
+        """Removes it if it is kept; else `give_up` does."""
+        if self.is_kept:
+            self._folder.remove(self.name)
+
     def give_up(self) -> None:
         if not self.is_ended:
             self.file.__exit__(InterruptedError, None, None)
@@ -330,3 +343,7 @@ class _SealedParts:
         for part in self._parts:
             part.keep()
         return self._stored
+
+    def discard(self) -> None:
+        for part in self._parts:
+            part.discard()

@@ -23,8 +23,8 @@ from .._native import keep_at_exit, remove_at_exit
 from ..errors import InvalidArgument
 from . import object_store
 from .disk import Disk, current, proc
-from .folder import local_path
 from .formats import Kind, has_ending, kind_of
+from .location import location_of
 
 
 def place_of(path: str, inputs: Sequence[Path | str], force: bool, disk: Disk | None = None) -> Place | ObjectPlace:
@@ -32,12 +32,12 @@ def place_of(path: str, inputs: Sequence[Path | str], force: bool, disk: Disk | 
 
     Raises InvalidArgument if the output is one of `inputs` and `force` is not set, or is no file; and OSError.
     """
-    if object_store.is_url(path):
+    where = location_of(path)
+    if where.path is None:
         if not force and object_store.plain_url(path) in {object_store.plain_url(str(each)) for each in inputs}:
             raise _is_input(path, "an input")
         return ObjectPlace(path, disk or current())
-    local = path if path == "-" else os.fspath(local_path(path) or path)
-    return Place(local, [each for each in inputs if isinstance(each, Path)], force, disk or current())
+    return Place(where.text, [each for each in inputs if isinstance(each, Path)], force, disk or current())
 
 
 class _Written:
@@ -195,10 +195,11 @@ def _standard_output() -> int:
 
 def is_stream(path: str) -> bool:
     """Whether the output is a FIFO, a device or the like. Raises InvalidArgument for a folder and for no path."""
-    if object_store.is_url(path):
+    local = location_of(path).path
+    if local is None:
         return False
     try:
-        mode = os.stat(local_path(path) or path).st_mode
+        mode = os.stat(local).st_mode
     except FileNotFoundError:
         return False
     except OSError as error:

@@ -12,7 +12,7 @@ from typing import Literal
 import pyarrow as pa
 
 from .described import Output
-from .interface import Json, LaterRows, Sealed, Stage
+from .interface import Fate, Json, LaterRows, Sealed, Stage
 
 Tap = Callable[[str, int, pa.RecordBatch], None]
 """Gets the sink's name, the slice's number, and rows. It must not wait; each slice calls it in its own thread."""
@@ -35,6 +35,10 @@ class Preview(Output):
     """Shows rows to whoever looks at them just now."""
 
     type: Literal["preview"] = "preview"
+
+    @property
+    def fate(self) -> Fate:
+        return "none"
 
     @property
     def typed(self) -> bool:

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from ..errors import InvalidArgument
 from .interface import Json, Stage
+from .location import location_of
 from .options import Writing
 from .place import is_stream, kind_of_output
 from .sink import FileSink, check_writing
@@ -35,6 +36,7 @@ class File(Written):
         return kind_of_output(self.path, self.format).format not in ("csv", "tsv")
 
     def check(self, schema: pa.Schema) -> None:
+        location_of(self.path).admitted()
         check_writing(self.path, schema, self.writing())
         if not is_stream(self.path):  # a file is only there when it is complete
             FileSink(self.path, schema, self.writing()).__exit__(InterruptedError, None, None)
@@ -111,7 +113,8 @@ class _Shared:
     @classmethod
     def opened(cls, path: str, schema: pa.Schema, writing: Writing) -> tuple[_Shared, FileSink]:
         """The file, and the writer of these rows. Raises InvalidArgument."""
-        key = path if path == "-" else os.path.realpath(path)
+        where = location_of(path).admitted()
+        key = path if path == "-" or where.path is None else os.path.realpath(where.path)
         with cls._opening:
             shared = cls._all.get(key) or cls(key)
             file = shared._writer(path, schema, writing)

@@ -220,6 +220,7 @@ class FileSource:
 
     def _reader(self, file: Input, open_: contextlib.ExitStack, interrupt: Interrupt | None) -> _Reader:
         reading, name = self._reading, file.name
+        file.admitted()
         if not file.kind.is_text:
             return TypedReader(file, open_, interrupt)
         read = opened(file, open_, interrupt).read

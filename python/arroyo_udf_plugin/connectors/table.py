@@ -23,10 +23,10 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, WrongCheckpoints
 from .database import PATIENCE, Transaction, open_database
 from .described import Output, Several
-from .interface import Json, LaterRows, Sealed, Stage, later_epochs
+from .interface import Fate, Json, LaterRows, Sealed, Stage, later_epochs
 from .lookup_table import lookup_table
 from .schemas import index_of
 from .table_target import EPOCHS, Target
@@ -58,6 +58,10 @@ class Table(Output):
     @property
     def typed(self) -> bool:
         return True
+
+    @property
+    def fate(self) -> Fate:
+        return "overwritten" if self.key else "doubled"
 
     def check(self, schema: pa.Schema) -> None:
         self._opened(schema, "table").close()
@@ -173,9 +177,9 @@ class TableSink:
         own = {slice: last for history, slice, last in noted if history == self._stage.history}
         last = max(own.values(), default=None)
         if last is not None and last >= committed:
-            raise InvalidArgument(later_epochs(place, f"epoch {last}", committed))
+            raise WrongCheckpoints(later_epochs(place, f"epoch {last}", committed))
         if noted and not own and self._target.has_rows():
-            raise InvalidArgument(self._of_others(place, max(last for _, _, last in noted)))
+            raise WrongCheckpoints(self._of_others(place, max(last for _, _, last in noted)))
         if waiting and self._target.database.find(EPOCHS, PATIENCE) is None:
             raise InvalidArgument(
                 f"{self._target.name}: the database has no table {EPOCHS} any more, which says what of epoch {epoch} "
@@ -281,3 +285,8 @@ class _SealedRows:
         if self.last is not None:
             chunks.append(self.last.stored(self.stage))
         return {"slice": self.slice, "chunks": chunks}
+
+    def discard(self) -> None:
+        names = [chunk["name"] for chunk in self.staged] + ([] if self.last is None else [self.last.name])
+        for name in names:
+            self.stage.delete(name)

@@ -96,8 +96,8 @@ class Target:
                 )
         if self.key and frozenset(map(folded, self.key)) not in found.keys:
             raise InvalidArgument(
-                f"{self.name}: the table has no unique index on the key: CREATE UNIQUE INDEX ON {quoted(self.table)} "
-                f"({', '.join(map(quoted, self.key))})"
+                f"{self.name}: the table has no unique index on the key: CREATE UNIQUE INDEX "
+                f"{quoted(f'{self.table} by key')} ON {quoted(self.table)} ({', '.join(map(quoted, self.key))})"
             )
 
     def prepare(self, with_epochs: bool) -> None:

@@ -42,12 +42,14 @@ from functools import partial
 from typing import Any
 
 from .. import failpoints
-from ..connectors.interface import Json, Rewindable, Sealed
+from ..connectors.interface import Discardable, Json, Rewindable, Sealed
 from ..connectors.unnamed import Data
-from ..errors import Fenced, InvalidArgument
-from .epoch_files import RETAIN, EpochFiles
+from ..errors import ArroyoUdfError, Fenced, InvalidArgument, WrongCheckpoints
+from .epoch_files import EpochFiles, Kept
 from .manifest import Identity, Manifest, SliceState, StateFile, StoredRows
 from .moment import Sealable, Snapshot, WithSinks
+from .retention import USUAL, Retention
+from .savepoints import Savepoints
 from .store import AlreadyThere, Store
 from .took import SliceSpans, Steps, Took
 
@@ -96,12 +98,13 @@ class Epochs:
         epochs.settle(slices)                               what the last engine had committed
         epochs.take(slices)                                 again and again
 
-    resume: whether there must be epochs; None: it goes on from them if there are some. retain: how many are kept.
-    restore: the epoch to go back to. replays: the first source are the pipeline's dead letters, with positions of their
-    own.
+    resume: whether there must be epochs; None: it goes on from them if there are some. at_least: one that there was:
+    without it, or a later one, this is not the place. retention: which are kept.
+    restore: the epoch to go back to, or the name of a savepoint. replays: the first source are the pipeline's dead
+    letters, with positions of their own.
     latest: the last epoch that was committed; None before the fence of the first engine. took: of the last one that
     this engine has taken. later: see `GoneBack`.
-    Raises InvalidArgument for a place that does not fit.
+    Raises WrongCheckpoints, InvalidArgument for a place that does not fit.
     """
 
     def __init__(
@@ -111,14 +114,16 @@ class Epochs:
         *,
         resume: bool | None = None,
         allow_changed_plugin: bool = False,
-        retain: int = RETAIN,
-        restore: int | None = None,
+        at_least: int = 0,
+        retention: Retention = USUAL,
+        restore: int | str | None = None,
         replays: bool = False,
     ) -> None:
         self._replays = replays
         self._store, self._identity, self._allow = store, identity, allow_changed_plugin
-        self._files, self._retain, self._restore = EpochFiles(store), retain, restore
-        self._retained: dict[int, set[str]] = {}
+        self._files, self._retention, self._restore = EpochFiles(store), retention, restore
+        self._retained: dict[int, Kept] = {}
+        self.gone_back_to = 0
         self.later: Mapping[int, Sequence[Mapping[str, Json]] | None] = {}
         self._engine = secrets.token_hex(16)
         self._has_staged = False
@@ -127,12 +132,23 @@ class Epochs:
         self.latest = self._find()
         if self.latest is None and resume:
             option = "--resume" if restore is None else "--restore"
-            raise InvalidArgument(f"{store.place} has no checkpoints: begin without {option}, or name another place")
+            raise WrongCheckpoints(f"{store.place} has no checkpoints: begin without {option}, or name another place")
         if self.latest is not None and resume is False:
             raise InvalidArgument(
                 f"{store.place} has checkpoints already: go on from there without --fresh, or name another place"
             )
+        if at_least > (newest := 0 if self.latest is None else self.latest.epoch):
+            has = "has no checkpoints" if self.latest is None else f"ends with checkpoint {newest}"
+            raise WrongCheckpoints(
+                f"{store.place} {has}, and checkpoint {at_least} was taken: mount the folder, or bring back what was "
+                "there; to begin anew without it, discard the state"
+            )
         self.rows = Rows(store, secrets.token_hex(16) if self.latest is None else self.latest.history)
+
+    @property
+    def retained(self) -> tuple[int, ...]:
+        """Epochs that one can go back to."""
+        return tuple(sorted(self._retained))
 
     # ---- The start ----
 
@@ -175,7 +191,7 @@ class Epochs:
                 self._store.create(self._files.name(number), fence.written())
                 if self._files.numbers()[-1] == number:
                     self.latest, self._restore = fence, None
-                    self._retained = self._files.clean(fence, self._retain)
+                    self._retained = self._files.clean(fence, self._retention)
                     return fence
             if is_first:
                 raise InvalidArgument(
@@ -279,11 +295,14 @@ class Epochs:
         numbers = self._files.numbers()
         return self._files.read(numbers[-1]) if numbers else None
 
-    def _gone_back(self, epoch: int) -> Manifest | None:
-        found = self._files.back_to(epoch)
+    def _gone_back(self, to: int | str) -> Manifest | None:
+        if isinstance(to, str):
+            found = self._files.back_to_copy(to, Savepoints(self._store).read(to))
+        else:
+            found = self._files.back_to(to)
         if found is None:
             return None
-        self.later = found.later
+        self.later, self.gone_back_to = found.later, found.epoch
         return found.manifest
 
     def _state(self, file: StateFile) -> Data:
@@ -345,14 +364,15 @@ class Epochs:
         steps.did("Committing")
 
         # 5 cleaned
-        self._retained[epoch.epoch] = epoch.state_names
+        self._retained[epoch.epoch] = Kept.of(epoch)
         was_needed = before.state_names
-        for number in sorted(self._retained)[: -self._retain]:
+        kept = self._retention.kept({number: one.time for number, one in self._retained.items()})
+        for number in sorted(self._retained.keys() - set(kept)):
             self._files.remove(self._files.name(number))
-            was_needed |= self._retained.pop(number)
+            was_needed |= self._retained.pop(number).states
         if any(before.rows.slices):
             self._files.remove(self._files.applied(before.rows.epoch))
-        for name in sorted(was_needed.difference(*self._retained.values())):
+        for name in sorted(was_needed.difference(*(one.states for one in self._retained.values()))):
             self._files.remove(name)
         failpoints.reached("cleaned")
         sizes = [[0 if file is None else file.size for file in state.operators] for state in epoch.slices]
@@ -385,9 +405,19 @@ class Epochs:
             self._store.create(name, written)
         except AlreadyThere as error:
             if self._store.get(name) != written:  # else it has failed behind that
+                self._discard(epoch, snapshots)
                 raise self._fenced(before.epoch) from error
         steps.did("WritingMetadata")
         return epoch
+
+    def _discard(self, epoch: Manifest, snapshots: Sequence[Snapshot]) -> None:
+        """Removes what was staged for an epoch that nobody will commit. Whatever fails, the next start does."""
+        for sealed in (one for each in snapshots for one in each.sealed.values()):
+            if isinstance(sealed, Discardable):
+                with contextlib.suppress(ArroyoUdfError, OSError):
+                    sealed.discard()
+        for name in epoch.state_names:
+            self._files.remove(name)
 
     def apply(self, slices: Sequence[WithSinks], spans: Sequence[SliceSpans] = ()) -> None:
         """Step 4, for the latest epoch. spans: of the slices that have stored its rows, if it is this engine's."""

@@ -8,16 +8,18 @@ Guarantees: errors have no values of variables.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import math
 from collections.abc import Callable, Collection, Iterator
 
-from ..errors import ArroyoUdfError, InvalidArgument
+from ..errors import ArroyoUdfError, InvalidArgument, service_of
 from ..pipeline.description import Checkpoints, Pipeline
 from ..pipeline.plan import Planned, plan
 from ..pipeline.problems import InvalidPipeline, Problem, in_keys
 from ..pipeline.replayed import Choice, Counts, replaying
 from .progress import Progress, Summary
 from .restoring import Restored, Restoring, planned_restore, restore
+from .retention import NUMBER, USUAL, Retention
 from .runner import Interval, run
 from .stopping import StopRequest
 from .store import Store, open_store
@@ -62,16 +64,18 @@ def run_planned(
     progress_every: float | None = None,
     only_moves: bool = False,
     replays: bool = False,
+    at_least: int = 0,
 ) -> Summary:
-    """As `run_pipeline`; leaves source and plugins open. only_moves, replays: see `runner.run`."""
+    """As `run_pipeline`; leaves source and plugins open. only_moves, replays, at_least: see `runner.run`."""
     told = planned.resolved.checkpoints if planned.resolved.has_checkpoints else None
     with _for_pipelines(planned):
         return run(
             planned,
             checkpoints=None if told is None else _store(told),
             interval=Interval() if told is None else _interval(planned, told),
-            retain=None if told is None else told.retain,
+            retention=USUAL if told is None else _retention(told),
             resume=resume,
+            at_least=at_least,
             allow_changed_plugin=allow_changed_plugin,
             replays=replays,
             stop=stop,
@@ -83,13 +87,14 @@ def run_planned(
 
 def restore_pipeline(
     pipeline: Pipeline,
-    epoch: int,
+    epoch: int | str,
     *,
     doubles: Collection[str] = (),
     allow_changed_plugin: bool = False,
     tell: Callable[[Restoring], None] = lambda restoring: None,
 ) -> Restored:
-    """Goes back to a checkpoint of a pipeline that does not run; `run_pipeline` goes on from there.
+    """Goes back to a checkpoint of a pipeline that does not run, or to a savepoint by its name; `run_pipeline` goes on
+    from there.
 
     doubles, tell: see `restoring.restore`. Raises as `run_pipeline` does.
     """
@@ -100,13 +105,14 @@ def restore_pipeline(
 
 def restore_planned(
     planned: Planned,
-    epoch: int,
+    epoch: int | str,
     *,
     doubles: Collection[str] = (),
     allow_changed_plugin: bool = False,
+    at_least: int = 0,
     tell: Callable[[Restoring], None] = lambda restoring: None,
 ) -> Restored:
-    """As `restore_pipeline`; leaves source and plugins open."""
+    """As `restore_pipeline`; leaves source and plugins open. at_least: see `runner.run`."""
     told = _checkpoints_of(planned)
     with _for_pipelines(planned):
         return restore(
@@ -115,12 +121,13 @@ def restore_planned(
             epoch,
             doubles=doubles,
             allow_changed_plugin=allow_changed_plugin,
-            retain=told.retain,
+            at_least=at_least,
+            retention=_retention(told),
             tell=tell,
         )
 
 
-def look_at_restore(planned: Planned, epoch: int, *, allow_changed_plugin: bool = False) -> Restoring:
+def look_at_restore(planned: Planned, epoch: int | str, *, allow_changed_plugin: bool = False) -> Restoring:
     """What `restore_planned` would do."""
     told = _checkpoints_of(planned)
     with _for_pipelines(planned):
@@ -172,7 +179,11 @@ def _store(told: Checkpoints) -> Store:
     try:
         return open_store(told.place or "")
     except (ArroyoUdfError, OSError) as error:
-        raise InvalidPipeline([Problem(("checkpoints", "place"), str(error))]) from error
+        raise InvalidPipeline([Problem(("checkpoints", "place"), str(error), service=service_of(error))]) from error
+
+
+def _retention(told: Checkpoints) -> Retention:
+    return Retention(told.retain or NUMBER, told.retain_for or 0.0)
 
 
 def _interval(planned: Planned, told: Checkpoints) -> Interval:
@@ -191,7 +202,7 @@ def _for_pipelines(planned: Planned) -> Iterator[None]:
     try:
         yield
     except InvalidPipeline as error:
-        raise InvalidPipeline([Problem(one.key, told(one.text)) for one in error.problems]) from None
+        raise InvalidPipeline([dataclasses.replace(one, text=told(one.text)) for one in error.problems]) from None
     except (ArroyoUdfError, OSError) as error:
         error.args = tuple(told(one) if isinstance(one, str) else one for one in error.args)
         if isinstance(error, OSError) and isinstance(error.filename, str):

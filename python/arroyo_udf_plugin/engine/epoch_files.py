@@ -20,12 +20,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..connectors.unnamed import Data
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, WrongCheckpoints
 from .manifest import Manifest, StateFile, StoredRows
+from .retention import Retention
 from .store import Store
-
-RETAIN = 3
-"""How many checkpoints are kept, unless somebody says it."""
 
 _EPOCHS, _STATES = "epochs/", "states/"
 _NUMBERED = re.compile(r"(?:epochs|states)/(\d{10,})(\.json|\.applied|-\d+-\d+(?:-[0-9a-f]{32})?\.arrow)")
@@ -33,11 +31,24 @@ _NUMBERED = re.compile(r"(?:epochs|states)/(\d{10,})(\.json|\.applied|-\d+-\d+(?
 
 @dataclasses.dataclass(frozen=True)
 class GoneBack:
-    """An older epoch as the newest one. later: the rows of those that are given up: by number, for each slice, by
-    sink; None: the epoch cannot be read."""
+    """An older epoch as the newest one. epoch: its number. later: the rows of those that are given up: by number, for
+    each slice, by sink; None: the epoch cannot be read."""
 
+    epoch: int
     manifest: Manifest
     later: Mapping[int, tuple[dict[str, Any], ...] | None]
+
+
+@dataclasses.dataclass(frozen=True)
+class Kept:
+    """A retained epoch: the names of its states, and when it was taken (RFC 3339)."""
+
+    states: set[str]
+    time: str | None
+
+    @classmethod
+    def of(cls, manifest: Manifest) -> Kept:
+        return cls(manifest.state_names, manifest.time)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,12 +126,34 @@ class EpochFiles:
         if not numbers:
             return None
         every = self._readable(numbers)
-        newest = max((one for one in every.values() if one is not None), key=lambda one: one.epoch, default=None)
+        newest = _newest(every)
         if epoch not in numbers or (newest is not None and newest.has_given_up(epoch)):
             raise self._unknown(epoch, every)
         manifest = every[epoch] or self.read(epoch)
         if manifest.fence:
             raise self._unknown(epoch, every)
+        return self._gone_back(manifest, every)
+
+    def back_to_copy(self, name: str, copy: Manifest) -> GoneBack | None:
+        """As `back_to`, of a savepoint of this name."""
+        numbers = self.numbers()
+        if not numbers:
+            return None
+        every = self._readable(numbers)
+        newest = _newest(every)
+        if newest is not None and copy.history != newest.history:
+            raise WrongCheckpoints(f"{self.store.place}: the savepoint {name} is of another run than the checkpoints")
+        if newest is not None and newest.has_given_up(copy.epoch):
+            raise WrongCheckpoints(
+                f"{self.store.place}: the savepoint {name} is of checkpoint {copy.epoch}, which was given up by going "
+                "back to an earlier one: what it had in its sinks is not there any more"
+            )
+        unknown: dict[int, Manifest | None] = dict.fromkeys(range(copy.epoch + 1, numbers[-1]))
+        return self._gone_back(copy, unknown | every)
+
+    def _gone_back(self, manifest: Manifest, every: Mapping[int, Manifest | None]) -> GoneBack:
+        """every: the epochs that there were, by number; None: nobody knows what it had."""
+        epoch, newest, last = manifest.epoch, _newest(every), max(every)
         later = {number: one for number, one in every.items() if number > epoch and not manifest.has_given_up(number)}
         rows: dict[int, tuple[dict[str, Any], ...] | None] = {
             number: None for number, one in later.items() if one is None
@@ -129,10 +162,10 @@ class EpochFiles:
             if one is not None and one.rows.epoch > epoch and any(one.rows.slices):
                 rows[one.rows.epoch] = one.rows.slices
         waiting = self.waiting(newest or manifest)
-        if waiting.epoch != epoch:  # those of `epoch` were applied before a later one was committed
-            waiting = StoredRows(epoch=numbers[-1], slices=())
+        if waiting.epoch != manifest.rows.epoch:  # its own were applied before a later one was committed
+            waiting = StoredRows(epoch=last, slices=())
         given_up = (newest or manifest).given_up
-        return GoneBack(manifest.gone_back(numbers[-1], given_up, waiting), rows)
+        return GoneBack(epoch, manifest.gone_back(last, given_up, waiting), rows)
 
     def _readable(self, numbers: list[int]) -> dict[int, Manifest | None]:
         found: dict[int, Manifest | None] = {}
@@ -144,7 +177,7 @@ class EpochFiles:
 
     def _unknown(self, epoch: int, every: Mapping[int, Manifest | None]) -> InvalidArgument:
         there = [str(one.epoch) for one in every.values() if one is not None and not one.fence]
-        return InvalidArgument(
+        return WrongCheckpoints(
             f"{self.store.place} has no checkpoint {epoch}" + (f": there are {', '.join(there)}" if there else "")
         )
 
@@ -188,11 +221,11 @@ class EpochFiles:
 
     # ---- Cleaning ----
 
-    def clean(self, latest: Manifest, retain: int) -> dict[int, set[str]]:
+    def clean(self, latest: Manifest, retention: Retention) -> dict[int, Kept]:
         """At the start: removes what engines before have left behind. Numbers above `latest`, a fence, belong to newer
         engines. Returns the epochs that are retained, each with its states."""
         number = latest.epoch
-        older: dict[int, set[str]] = {}
+        older: dict[int, Kept] = {}
         read: set[int] = {number}
         for each in self.numbers():
             with contextlib.suppress(InvalidArgument, FileNotFoundError):  # nobody needs to read it
@@ -200,11 +233,11 @@ class EpochFiles:
                     found = self.read(each)
                     read.add(each)
                     if not found.fence:
-                        older[each] = found.state_names
-        whole = [each for each in sorted(older) if not latest.has_given_up(each)]
-        retained = {each: older[each] for each in whole[max(0, len(whole) - retain) :]}
-        needed = latest.state_names.union(*retained.values())
-        first = min(retained) if len(retained) >= retain else 0  # else a lost manifest may be put back
+                        older[each] = Kept.of(found)
+        whole = {each: one.time for each, one in older.items() if not latest.has_given_up(each)}
+        retained = {each: older[each] for each in retention.kept(whole)}
+        needed = latest.state_names.union(*(one.states for one in retained.values()))
+        first = min(retained) if len(retained) >= retention.number else 0  # else a lost manifest may be put back
         for name, of in self._numbered(_STATES, ".arrow").items():
             can_come_back = of > first and of not in read and not latest.has_given_up(of)
             if of <= number and name not in needed and not can_come_back:
@@ -220,3 +253,8 @@ class EpochFiles:
         """What cannot be removed now is removed at the next start."""
         with contextlib.suppress(InvalidArgument, OSError):
             self.store.delete(name)
+
+
+def _newest(every: Mapping[int, Manifest | None]) -> Manifest | None:
+    """Of those that can be read."""
+    return max((one for one in every.values() if one is not None), key=lambda one: one.epoch, default=None)

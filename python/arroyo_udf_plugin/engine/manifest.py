@@ -17,7 +17,7 @@ from typing import Any
 import pydantic
 
 from ..connectors.unnamed import Data
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, WrongCheckpoints
 from .changes import NONE, changes
 
 VERSION = 2
@@ -168,25 +168,29 @@ class Identity(_Part):
         return cls(pipeline=pipeline, fingerprint=as_stored, plugins=dict(plugins))
 
     def check(self, epoch: Manifest, place: str, allow_changed_plugin: bool) -> None:
-        """Raises InvalidArgument if this pipeline cannot go on from that epoch."""
+        """Raises WrongCheckpoints if this pipeline cannot go on from that epoch."""
         if epoch.pipeline != self.pipeline:
-            raise InvalidArgument(
+            raise WrongCheckpoints(
                 f"{place} has checkpoints of the pipeline {epoch.pipeline!r}, not of {self.pipeline!r}: name the place "
                 "of this pipeline"
             )
-        changed = list(changes(epoch.fingerprint, self.fingerprint))
-        if changed:
-            told = "; ".join(_told(*one) for one in changed[:3])
-            raise InvalidArgument(
+        told = difference(epoch.fingerprint, self.fingerprint)
+        if told is not None:
+            raise WrongCheckpoints(
                 f"{place}: the pipeline {self.pipeline!r} has changed since its checkpoints were written: {told}: undo "
                 "the change, or begin anew in another place"
             )
         others = [name for name, hash_ in self.plugins.items() if epoch.plugins.get(name) != hash_]
         if others and not allow_changed_plugin:
-            raise InvalidArgument(
+            raise WrongCheckpoints(
                 f"{place}: the plugin of {', '.join(others)} is not the one that ran before: resume with the same "
                 "file, or add --allow-changed-plugin"
             )
+
+
+def difference(was: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
+    """Of two fingerprints: what must not change, and has; None: nothing."""
+    return "; ".join(_told(*one) for one in itertools.islice(changes(was, now), 3)) or None
 
 
 def _canonical(value: Any) -> str:

@@ -16,9 +16,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ..connectors.interface import Sink
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, WrongCheckpoints
 from .gathering import Gathering
 from .planned import Planned
+from .retention import USUAL, Retention
 from .slice import Slice, Tell
 from .store import Store
 
@@ -32,8 +33,9 @@ def epochs_of(
     place: Store,
     *,
     resume: bool | None = None,
-    retain: int | None = None,
-    restore: int | None = None,
+    at_least: int = 0,
+    retention: Retention = USUAL,
+    restore: int | str | None = None,
     allow_changed_plugin: bool = False,
     replays: bool = False,
 ) -> Epochs:
@@ -44,7 +46,6 @@ def epochs_of(
             "--checkpoints and --resume, or read a file"
         )
     from .checkpoints import Epochs  # here, because a run without checkpoints needs no pydantic
-    from .epoch_files import RETAIN
     from .manifest import Identity
 
     plugins = {call.name: call.function.plugin_hash for call in planned.calls}
@@ -53,7 +54,8 @@ def epochs_of(
         Identity.of(planned.name, planned.fingerprint, plugins),
         resume=resume,
         allow_changed_plugin=allow_changed_plugin,
-        retain=RETAIN if retain is None else retain,
+        at_least=at_least,
+        retention=retention,
         restore=restore,
         replays=replays,
     )
@@ -137,4 +139,8 @@ class Opening:
         width, routes = len(self.slices), self._planned.routes
         gathered = [at for at in range(len(routes.before)) if routes.is_alone(at)]
         for place, each in enumerate(self.slices):
-            each.restore(*epochs.states(place, width, gathered), allow_changed_plugin)
+            states = epochs.states(place, width, gathered)
+            try:
+                each.restore(*states, allow_changed_plugin)
+            except InvalidArgument as error:  # they were read, and do not fit
+                raise WrongCheckpoints(str(error)) from error

@@ -80,13 +80,15 @@ class OperatorProgress(NodeProgress):
 @dataclass(frozen=True)
 class CheckpointProgress:
     """epoch: the latest that was committed. epochs: how many this engine has committed, without its fence.
-    seconds: how long the latest took. at: when it was done, as `time.time()`; None: never. took: its parts."""
+    seconds: how long the latest took. at: when it was done, as `time.time()`; None: never. took: its parts.
+    retained: those that one can go back to."""
 
     epoch: int
     epochs: int = 0
     seconds: float = 0.0
     at: float | None = None
     took: Took | None = None
+    retained: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

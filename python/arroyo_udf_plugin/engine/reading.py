@@ -65,7 +65,7 @@ class Reading:
         self._open: dict[str, Partition] = {}
         self._positions: dict[str, Json] = {}  # of partitions that have been read
         self._idleness = Idleness(input.idle_seconds, taking.wake)
-        self._gave = False
+        self._gave = self._is_draining = False
         self._time: SliceTime | None = None
         inputs = len(shares.dealt(slice)) if input.source.side_by_side else 1
         times = [time for _ in range(inputs) if (time := input.event_time()) is not None]
@@ -99,6 +99,8 @@ class Reading:
         return not self._readers
 
     def begin(self) -> None:
+        if self._is_draining:
+            return
         if self._input.source.side_by_side:
             dealt = self._shares.dealt(self._slice)
             readers = [partial(self._read_beside, name, input) for input, name in enumerate(dealt)]
@@ -110,7 +112,8 @@ class Reading:
             self._readers.add(task)
 
     def drain(self) -> None:
-        """Reads no more."""
+        """Reads no more, also if it has not begun."""
+        self._is_draining = True
         for task in self._readers:
             task.cancel()
 

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..connectors.interface import LaterRows, Rewindable, Sink
-from ..errors import InvalidArgument
+from ..errors import WrongCheckpoints
 from .opening import Opening, epochs_of
 from .planned import Planned
+from .retention import USUAL, Retention
 from .store import Store
 
 if TYPE_CHECKING:
@@ -67,14 +68,16 @@ def checkpoints_in(store: Store) -> list[Checkpoint]:
     return list(EpochFiles(store).checkpoints())
 
 
-def planned_restore(planned: Planned, store: Store, epoch: int, *, allow_changed_plugin: bool = False) -> Restoring:
+def planned_restore(
+    planned: Planned, store: Store, epoch: int | str, *, allow_changed_plugin: bool = False
+) -> Restoring:
     """What `restore` would do. Raises InvalidArgument if the pipeline cannot go on from that checkpoint."""
     with _opened(planned, store, epoch, allow_changed_plugin) as (opening, epochs):
         found: list[Restoring] = []
 
         def look() -> None:
             opening.check(epochs, allow_changed_plugin)
-            found[:] = [_restoring(epochs, opening.sinks, epoch)]
+            found[:] = [_restoring(epochs, opening.sinks)]
 
         epochs.ask(look)
         return found[0]
@@ -83,39 +86,52 @@ def planned_restore(planned: Planned, store: Store, epoch: int, *, allow_changed
 def restore(
     planned: Planned,
     store: Store,
-    epoch: int,
+    epoch: int | str,
     *,
     doubles: Collection[str] = (),
     allow_changed_plugin: bool = False,
-    retain: int | None = None,
+    at_least: int = 0,
+    retention: Retention = USUAL,
     tell: Callable[[Restoring], None] = lambda restoring: None,
 ) -> Restored:
-    """Goes back to a checkpoint; the next run goes on from there. doubles: names of sinks that may have rows twice.
+    """Goes back to a checkpoint, or to a savepoint by its name; the next run goes on from there. doubles: names of
+    sinks that may have rows twice. at_least, retention: see `Epochs`.
 
     tell: called before anything is changed.
-    Raises InvalidArgument for a sink that would have rows twice, and as `planned_restore` does. Then nothing
+    Raises WrongCheckpoints for a sink that would have rows twice, and as `planned_restore` does. Then nothing
     is changed.
     """
-    with _opened(planned, store, epoch, allow_changed_plugin, retain) as (opening, epochs):
+    with _opened(planned, store, epoch, allow_changed_plugin, at_least, retention) as (opening, epochs):
         found: list[Restoring] = []
 
         def ask() -> None:
-            one = _restoring(epochs, opening.sinks, epoch)
+            one = _restoring(epochs, opening.sinks)
             _refuse_doubles(one, doubles)
             if [one] != found:
                 tell(one)
             found[:] = [one]
 
         fence = opening.begin(epochs, allow_changed_plugin, ask)
-        return Restored(epoch, fence.epoch, found[0].sinks)
+        return Restored(found[0].epoch, fence.epoch, found[0].sinks)
 
 
 @contextlib.contextmanager
 def _opened(
-    planned: Planned, store: Store, epoch: int, allow_changed_plugin: bool, retain: int | None = None
+    planned: Planned,
+    store: Store,
+    epoch: int | str,
+    allow_changed_plugin: bool,
+    at_least: int = 0,
+    retention: Retention = USUAL,
 ) -> Iterator[tuple[Opening, Epochs]]:
     epochs = epochs_of(
-        planned, store, resume=True, retain=retain, restore=epoch, allow_changed_plugin=allow_changed_plugin
+        planned,
+        store,
+        resume=True,
+        at_least=at_least,
+        retention=retention,
+        restore=epoch,
+        allow_changed_plugin=allow_changed_plugin,
     )
     opening = Opening(planned, epochs)
     try:
@@ -127,7 +143,8 @@ def _opened(
                 sink.close()
 
 
-def _restoring(epochs: Epochs, sinks: Sequence[Sink], epoch: int) -> Restoring:
+def _restoring(epochs: Epochs, sinks: Sequence[Sink]) -> Restoring:
+    epoch = epochs.gone_back_to
     return Restoring(epoch, tuple(_later_rows(epochs, sink, epoch) for sink in sinks))
 
 
@@ -147,12 +164,12 @@ def _refuse_doubles(restoring: Restoring, accepted: Collection[str]) -> None:
     unknown = [name for name in accepted if name not in {one.sink for one in restoring.sinks}]
     if unknown:
         there = ", ".join(one.sink for one in restoring.sinks)
-        raise InvalidArgument(f"there is no sink {unknown[0]} whose rows could come twice: the sinks are {there}")
+        raise WrongCheckpoints(f"there is no sink {unknown[0]} whose rows could come twice: the sinks are {there}")
     doubled = [one for one in restoring.doubled if one.sink not in accepted]
     if doubled:
         told = "; ".join(f"{one.sink}: {one.what}, and come again" for one in doubled)
         options = " ".join(f"--accept-doubles {one.sink}" for one in doubled)
-        raise InvalidArgument(
+        raise WrongCheckpoints(
             f"going back to checkpoint {restoring.epoch} would double rows: {told}. Nothing was changed. To go back "
             f"all the same: {options}"
         )

@@ -26,6 +26,7 @@ from ..operator.failures import together
 from .opening import Beside, Opening, epochs_of
 from .planned import Planned
 from .progress import CheckpointProgress, Ended, Progress, Summary, of_operators, of_sinks, of_sources
+from .retention import USUAL, Retention
 from .rhythm import Rhythm
 from .shares import Shares
 from .stopping import Deadline, StopRequest
@@ -66,7 +67,8 @@ def run(
     checkpoints: Store | None = None,
     interval: Interval = Interval(),
     resume: bool | None = None,
-    retain: int | None = None,
+    at_least: int = 0,
+    retention: Retention = USUAL,
     allow_changed_plugin: bool = False,
     replays: bool = False,
     stop: StopRequest | None = None,
@@ -77,8 +79,8 @@ def run(
     """Runs a pipeline to its end, or until it is stopped.
 
     checkpoints: where they are kept; None: without. resume: whether there must be some to go on from; None: it goes on
-    if there are some, and else begins. retain: how many are kept; None: as many as the engine chooses. replays: see
-    `Epochs`.
+    if there are some, and else begins. at_least: an epoch that there was, so that it goes on from it or a later one.
+    retention: which are kept. replays: see `Epochs`.
     progress: called at the start, after each checkpoint, every so many seconds, and at the end. only_moves: not while
     nothing moves.
     Raises InvalidArgument for what does not fit, Fenced, RowError for a row whose policy is "fail", and what sources,
@@ -93,7 +95,8 @@ def run(
             planned,
             checkpoints,
             resume=resume,
-            retain=retain,
+            at_least=at_least,
+            retention=retention,
             allow_changed_plugin=allow_changed_plugin,
             replays=replays,
         )
@@ -164,7 +167,7 @@ class _Coordinator:
         self._opening.open()
         if self._epochs is not None:
             fence = self._opening.begin(self._epochs, allow_changed_plugin)
-            self._checkpoint = CheckpointProgress(fence.epoch)
+            self._checkpoint = CheckpointProgress(fence.epoch, retained=self._epochs.retained)
 
     def start(self) -> None:
         width = len(self._slices)
@@ -282,7 +285,8 @@ class _Coordinator:
         took = word.took
         if took is not None and self._checkpoint is not None:
             epochs, seconds = self._checkpoint.epochs + 1, took.end - took.start
-            self._checkpoint = CheckpointProgress(took.epoch, epochs, seconds, took.end, took)
+            retained = () if self._epochs is None else self._epochs.retained
+            self._checkpoint = CheckpointProgress(took.epoch, epochs, seconds, took.end, took, retained)
             self._report()
 
     def _note_failure(self, error: BaseException) -> None:

@@ -7,8 +7,8 @@ Guarantees: when `put` or `create` returns, the bytes are durable. A name has al
 several that create one name, exactly one returns; the others raise AlreadyThere.
 
 Assumes: those that create one name give different bytes; so an object store's answer that got lost can be told from
-another's success. Where a file system has no unnamed files, a killed process may leave a hidden file, which nobody
-reads.
+another's success. A killed process may leave a hidden file, which nobody reads; after an hour the next one that writes
+there removes it.
 """
 
 from __future__ import annotations
@@ -16,15 +16,17 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
 import secrets
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ..connectors import disk, object_store
-from ..connectors.folder import local_path
+from ..connectors.location import Location, location_of
 from ..connectors.unnamed import LARGE, Data, mapped
 from ..errors import ArroyoUdfError, InvalidArgument
 
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from obstore.store import ObjectStore as Opened
 
 _Result = TypeVar("_Result")
+_FORGOTTEN = 3600.0  # seconds; nobody takes as long to write a file
+_HIDDEN = re.compile(r"\.[0-9a-f]{16}\.partial")
 _MANY = 1000  # names in one request, as many as S3 takes
 
 
@@ -66,13 +70,15 @@ class Store(Protocol):
         """Removes everything, of an object store many names with one request. It can be repeated."""
 
 
-def open_store(place: str, patience: float = object_store.PATIENCE) -> Store:
+def open_store(place: Location | str, patience: float = object_store.PATIENCE) -> Store:
     """The store at a folder's path or an object store's URL. The folder need not exist.
 
-    patience: seconds for an object store that does not answer.
+    patience: seconds for an object store that does not answer. Raises InvalidArgument.
     """
-    path = local_path(place)
-    return ObjectStore(place, object_store.open_patient(place), patience) if path is None else LocalStore(path)
+    where = location_of(place) if isinstance(place, str) else place
+    if where.path is not None:
+        return LocalStore(where.path)
+    return ObjectStore(where.text, object_store.open_patient(where.text), patience)
 
 
 class LocalStore:
@@ -132,6 +138,7 @@ class LocalStore:
         """A durable file without a name, or with a hidden one meanwhile. Yields a descriptor that can be linked."""
         if folder not in self._made or not folder.is_dir():
             self._disk.make(folder)
+            self._tidy(folder)
             self._made.add(folder)
         fd, aside = self._disk.unnamed(folder), None
         if fd is None:
@@ -146,6 +153,13 @@ class LocalStore:
         finally:
             if aside is not None:
                 self._disk.unlink(aside)
+
+    def _tidy(self, folder: Path) -> None:
+        """Removes what killed processes have left."""
+        for path in folder.glob(".*.partial"):
+            with contextlib.suppress(OSError):
+                if _HIDDEN.fullmatch(path.name) and time.time() - path.stat().st_mtime > _FORGOTTEN:
+                    self._disk.unlink(path)
 
     @contextlib.contextmanager
     def _errors(self, verb: str, name: str) -> Iterator[None]:

@@ -23,7 +23,7 @@ Any thread may call any method at any time. A runtime that is garbage-collected 
 
 import asyncio
 import threading
-from collections.abc import AsyncIterable, AsyncIterator, Generator, Iterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator, Iterable, Iterator
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -36,7 +36,7 @@ from .arguments import Arguments, Choose, Piece, as_table
 from .batches import Shapes, contract_broken, failure
 from .calls import Calls
 from .logs import attach
-from .started import Started
+from .started import KEY_BYTES, Bytes, Started
 
 _LOOK_AGAIN = 0.2  # seconds, because a stop that fails does not wake a plugin that breaks the contract
 
@@ -99,7 +99,13 @@ class Runtime(Started):
         return self._calls
 
     def map(
-        self, batches: Iterable[Any], *, arguments: Choose | None = None, first_id: int = 0, stop: bool = True
+        self,
+        batches: Iterable[Any],
+        *,
+        arguments: Choose | None = None,
+        first_id: int = 0,
+        stop: bool = True,
+        idempotency_keys: Callable[[pa.RecordBatch], Bytes] | None = None,
     ) -> Generator[Answered[pa.RecordBatch], None, None]:
         """Sends batches and yields results beside their rows: pairs (rows, results), two RecordBatches of one length.
 
@@ -110,11 +116,12 @@ class Runtime(Started):
             `lambda rows: [rows["miles"], rows["minutes"]]`.
         first_id: the id of the first row; ids count on.
         stop: stop at the end. Otherwise more rows can be sent afterwards, with higher ids.
+        idempotency_keys: gives the keys of some rows, as `send` has them.
         A row with a value that does not fit the function's type is an error, and is not called. At most a few batches
         are held at a time, fewer if results are large. While it runs, nothing else may send or drain.
         Raises what `send`, `wait` and `stop` raise: UserCodeError, after the last row, if the Context's close fails.
         """
-        return self.answers(self._parts(batches, arguments), first_id, stop)
+        return self.answers(self._parts(batches, arguments), first_id, stop, idempotency_keys)
 
     def amap(
         self,
@@ -144,7 +151,11 @@ class Runtime(Started):
                 yield part
 
     def answers(
-        self, parts: Iterable[tuple[T, Piece]], first_id: int = 0, stop: bool = True
+        self,
+        parts: Iterable[tuple[T, Piece]],
+        first_id: int = 0,
+        stop: bool = True,
+        keys: Callable[[T], Bytes] | None = None,
     ) -> Generator[Answered[T], None, None]:
         """As `map`, for rows of any kind beside their arguments, which are already read and cast."""
         self._check_free()
@@ -171,8 +182,11 @@ class Runtime(Started):
                 yield from awaited()
             self._check_ids(first_id, part.n_rows)
             waiting.add(first_id, rows, part.refused)
+            own = None if keys is None else memoryview(keys(rows))
             for first, n_rows, batch in self._exported((first_id + row, arrays) for row, arrays in part.runs()):
-                while not self._sent(first, n_rows, batch):
+                start, end = ((row - first_id) * KEY_BYTES for row in (first, first + n_rows))
+                context = self._context(None, None, None if own is None else own[start:end])
+                while not self._sent(first, n_rows, batch, context):
                     yield from awaited()
             yield from waiting.uncalled()
             yield from drained()

@@ -126,14 +126,13 @@ class GatherStage(QueuedStage):
 class ResultKeys:
     """The idempotency keys of results that leave together. schema: of them, without their sides' keys."""
 
-    def __init__(self, operator: bytes, grouping: Grouping | Joining, schema: pa.Schema) -> None:
+    def __init__(self, operator: bytes, grouping: Grouping | Joining | Collecting, schema: pa.Schema) -> None:
         self._operator, self._width = operator, len(schema)
         self._sides = isinstance(grouping, Joining)
-        self._columns: Sequence[str] = ()
-        are_rows = False
-        if isinstance(grouping, Grouping):
-            are_rows = grouping.by_row
-            self._columns = schema.names if are_rows else [grouping.column, *grouping.keys]
+        are_rows = not isinstance(grouping, Grouping) or grouping.by_row
+        self._columns: Sequence[str] = schema.names
+        if isinstance(grouping, Grouping) and not grouping.by_row:
+            self._columns = [grouping.column, *grouping.keys]
         self._results = OfResults(operator, are_rows)
 
     def of(self, rows: pa.RecordBatch) -> pa.Array:
@@ -231,7 +230,7 @@ class GroupStage(RunningStage):
 
     def _close(self, all_of_them: bool = False) -> None:
         keys = None
-        if self._key is not None and isinstance(self._grouping, Grouping | Joining):
+        if self._key is not None and isinstance(self._grouping, Grouping | Joining | Collecting):
             keys = ResultKeys(self._key, self._grouping, self._windows.schema)
         with self._told():
             for rows in self._windows.close(all_of_them):

@@ -6,6 +6,8 @@
     a row of a union           the row's key, and which input it came by. The first input's rows keep theirs
     a result of windows        the operator, bounds and keys of its window; of a window function, the row's values, and
                                which of those that have the same
+    of a query over all rows   the operator, and the row's values, as above
+    a call within one          the operator and the function, and the arguments' values, as above
     a joined row               the operator, and the keys of both sides' rows
 
 None of them depends on when a row arrives, on batches or on slices. A call's key is that of its row, changed for each
@@ -157,6 +159,12 @@ class OfResults:
             numbered += key + self._known[key].to_bytes(BYTES - _HASH, "big")
             self._known[key] += 1
         return array(numbered)
+
+
+def of_calls(operator: bytes, function: str) -> Callable[[pa.RecordBatch], memoryview]:
+    """Of the calls of a function within a query over all rows, in whatever order it makes them."""
+    results = OfResults(hashed(operator, function), are_rows=True)
+    return lambda rows: of_array(results.keys(rows.columns))
 
 
 def of_pairs(operator: bytes, left: pa.Array, right: pa.Array) -> pa.Array:

@@ -10,7 +10,6 @@ import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -20,7 +19,7 @@ from ..host.policy import Policy
 from ..operator.blocks import ORIGIN, Block, Columns, Given
 from ..operator.calls import Call, Plan, Stage
 from ..operator.grouped import Asked, GroupPlan
-from ..operator.keys import array, hashed, masked
+from ..operator.keys import array, hashed, masked, of_calls
 from ..operator.lookup import LookupPlan
 from ..operator.queued import QueryPlan
 from ..operator.routes import Place, Routes, is_source, place_of_source
@@ -42,7 +41,6 @@ from .description import (
     Join,
     LookBack,
     Lookup,
-    OperatorModel,
     Pipeline,
     SinkModel,
     Sql,
@@ -55,8 +53,7 @@ from .lines import Key
 from .lookups import lookup_plan
 from .problems import nearest
 from .queries import in_words, wrong_parts
-
-_SOURCE = "source"
+from .routing import operator_names, routes_of
 
 Merging = Callable[[pa.RecordBatch, int], pa.RecordBatch]
 """Rows of an input, as an operator with several takes them."""
@@ -107,7 +104,7 @@ def chained(
     pipeline: Pipeline, sources: Sequence[Columns | None], problems: Problems, plugins: contextlib.ExitStack
 ) -> Chain | None:
     """sources: their columns; None: unknown, because one cannot be read. None: there are problems."""
-    routes = _routes(pipeline, problems)
+    routes = routes_of(pipeline, problems)
     if routes is None:
         return None
     placed = {place_of_source(number): columns for number, columns in enumerate(sources)}
@@ -318,7 +315,8 @@ class _Building:
             return
         inputs = Inputs(dict(zip(operator.tables, schemas, strict=True)))
         plugins = {name: function.plugin_hash for name, function in functions.items()}
-        collecting = Collecting(operator.sql, tuple(operator.tables), plugins, functions)
+        keys = partial(of_calls, operator_key(self._pipeline, place))
+        collecting = Collecting(operator.sql, tuple(operator.tables), plugins, functions, keys)
         try:
             schema = opened(collecting, inputs.schema).schema
         except WrongQuery as error:
@@ -327,7 +325,7 @@ class _Building:
         self._merged[place] = inputs.together
         limits = Limits(operator.memory_limit, operator.disk_limit)
         self._stages[place] = GroupPlan(
-            self._names[place], collecting, Given(inputs.schema, self._origin), Policy(), limits
+            self._names[place], collecting, Given(inputs.schema, self._origin), Policy(), limits, self._keys.get(place)
         )
         self._ends(place, schema)
 
@@ -387,79 +385,6 @@ class _Building:
         )
 
 
-def _routes(pipeline: Pipeline, problems: Problems) -> Routes | None:
-    """None: there are problems."""
-    before_it = len(problems.found)
-    places: dict[str, Place] = {_SOURCE: None}
-    for number, name in enumerate(pipeline.sources, 1):
-        if name in places:
-            problems.add(("sources", name), "the first source has this name: choose another one")
-        places[name] = place_of_source(number)
-    before: list[Place] = []
-    beside: dict[int, Sequence[Place]] = {}
-
-    def place_of(name: str | None, key: Key, otherwise: Place) -> Place:
-        if name is None or name in places:
-            return otherwise if name is None else places[name]
-        problems.add(key, f"there is no operator {name!r} before it: {nearest(name, places)}")
-        return otherwise
-
-    for place, (operator, name) in enumerate(zip(pipeline.operators, operator_names(pipeline), strict=True)):
-        key: Key = ("operators", place)
-        if isinstance(operator, Union | Join | WholeQuery):
-            if operator.after is not None:
-                keys = _INPUT_KEYS[type(operator)]
-                problems.add((*key, "after"), f"a {operator.type} has {keys}: leave it out")
-            own = [place_of(one, (*key, *at), None) for at, one in _inputs(operator)]
-            before.append(own[0])
-            beside[place] = own[1:]
-        else:
-            before.append(place_of(operator.after, (*key, "after"), place - 1 if place else None))
-        if name in pipeline.sources:
-            problems.add((*key, "name"), f"a source has the name {name!r}: choose another one")
-        places[name] = place
-    last = len(before) - 1 if before else None
-    sinks = [place_of(sink.after, ("sinks", number, "after"), last) for number, sink in enumerate(pipeline.sinks)]
-    if len(problems.found) > before_it:
-        return None
-    gathering = [place for place, one in enumerate(pipeline.operators) if isinstance(one, Waiting | WholeQuery)]
-    routes = Routes(before, sinks, gathering, beside)
-    for place in beside:
-        if pipeline.parallelism == 1 and not _have_windows(pipeline, routes, place):
-            continue  # whatever is gathered, it is there
-        if place in gathering and not _are_of_one_time(pipeline.operators[place]):
-            continue  # rows that were not gathered are now
-        gathered = {routes.is_behind_gathering(one) or one in gathering for one in routes.inputs(place)}
-        if len(gathered) > 1:
-            text = "some of its rows are results of windows, and others are not: group all of them, or none"
-            problems.add(("operators", place), text)
-    for number, name in enumerate(["", *pipeline.sources]):
-        one = place_of_source(number)
-        if (number or pipeline.sources) and not routes.after(one) and not routes.sinks_after(one):
-            key = ("sources", name) if number else ("source",)
-            problems.add(key, "nothing takes its rows: name it in the `after` of an operator, or leave it out")
-    for place in range(len(before)):
-        if not routes.after(place) and not routes.sinks_after(place):
-            problems.add(
-                ("operators", place), "nothing takes its rows: name it in the `after` of a sink, or leave it out"
-            )
-    return None if len(problems.found) > before_it else routes
-
-
-def _are_of_one_time(operator: OperatorModel) -> bool:
-    """Whether it makes something of rows with the same event time."""
-    return isinstance(operator, Windows) or (isinstance(operator, Join) and operator.within is None)
-
-
-def _have_windows(pipeline: Pipeline, routes: Routes, place: Place) -> bool:
-    """Whether rows have come through windows, or are joined by the same time: others beside them have another one."""
-    if place is None or place < 0 or isinstance(pipeline.operators[place], WholeQuery):
-        return False
-    if _are_of_one_time(pipeline.operators[place]):
-        return True
-    return any(_have_windows(pipeline, routes, before) for before in routes.inputs(place))
-
-
 def _without_time(pipeline: Pipeline, routes: Routes, place: Place) -> Iterator[str]:
     """The tables of a description that lack, so that an operator's rows have no event time."""
     if place is None or place < 0:
@@ -516,18 +441,6 @@ def _called_later(pipeline: Pipeline, routes: Routes) -> set[int]:
         if any(one in found or isinstance(pipeline.operators[one], Functions) for one in followers):
             found.add(place)
     return found
-
-
-_INPUT_KEYS = {Union: "`inputs`", Join: "`left` and `right`", WholeQuery: "`tables`"}
-
-
-def _inputs(operator: Union | Join | WholeQuery) -> list[tuple[Key, str]]:
-    """Whose rows an operator takes, each with its key."""
-    if isinstance(operator, WholeQuery):
-        return [(("tables", table), name) for table, name in operator.tables.items()]
-    if isinstance(operator, Join):
-        return [(("left",), operator.left), (("right",), operator.right)]
-    return [(("inputs", number), name) for number, name in enumerate(operator.inputs)]
 
 
 def joining_of(operator: Join) -> Joining:
@@ -593,18 +506,3 @@ def _is_typed(sink: SinkModel) -> bool:
         return sink.typed
     except InvalidArgument:
         return False  # it is told elsewhere
-
-
-def operator_names(pipeline: Pipeline) -> list[str]:
-    """Of the operators, for people; each once."""
-    return each_once([one.name or _name(one) for one in pipeline.operators])
-
-
-def _name(operator: OperatorModel) -> str:
-    return Path(operator.plugin).stem.removeprefix("lib") if isinstance(operator, Functions) else operator.type
-
-
-def each_once(names: Sequence[str]) -> list[str]:
-    """The names, with a number behind those that were there before."""
-    earlier = [names[:place].count(name) for place, name in enumerate(names)]
-    return [f"{name}-{count + 1}" if count else name for name, count in zip(names, earlier, strict=True)]

@@ -24,7 +24,7 @@ from ..connectors.options import Writing
 from ..connectors.parts import Parts
 from ..connectors.single import File, can_share
 from ..connectors.standard_output import StandardOutput
-from ..errors import ArroyoUdfError, InvalidArgument
+from ..errors import ArroyoUdfError, InvalidArgument, service_of
 from ..host.function import Function
 from ..host.isolation import Where, cores
 from ..host.library import Plugin, load
@@ -46,8 +46,9 @@ class Problems:
         self.found: list[Problem] = []
         self._secrets = secrets
 
-    def add(self, key: Key, text: str) -> None:
-        self.found.append(Problem(key, self.hidden(in_keys(text))))
+    def add(self, key: Key, text: str, cause: Exception | None = None) -> None:
+        error, service = (None, "") if cause is None else (type(cause), service_of(cause))
+        self.found.append(Problem(key, self.hidden(in_keys(text)), error, service))
 
     def hidden(self, text: str) -> str:
         """A text without the values of variables."""
@@ -59,7 +60,7 @@ class Problems:
         try:
             yield
         except (ArroyoUdfError, OSError) as error:
-            self.add(key, str(error))
+            self.add(key, str(error), error)
 
 
 class Plugins:

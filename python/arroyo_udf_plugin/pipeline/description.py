@@ -313,6 +313,10 @@ class Checkpoints(Described):
     """The rows that are read from one checkpoint to the next; with `every`, whatever comes first."""
     retain: Annotated[int, pydantic.Field(ge=1)] | None = None
     """How many checkpoints are kept, to go back to one of them; default: 3."""
+    retain_for: Period | None = None
+    """Checkpoints that are not older are kept, too. Each start reads what all of them say."""
+
+    later = frozenset({"retain_for"})
 
 
 def _kind(value: Any) -> Any:

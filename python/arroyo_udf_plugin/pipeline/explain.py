@@ -8,10 +8,10 @@ import pyarrow as pa
 
 from ..connectors.cells import CellType
 from ..connectors.described import Described
-from .chain import operator_names
 from .description import Functions, LookBack, Lookup, Sql, WholeQuery, Windows
 from .inputs import sources_of
 from .plan import Planned, sink_names
+from .routing import operator_names
 
 
 def explained(planned: Planned) -> str:

@@ -30,14 +30,15 @@ from ..operator.operator import Operator
 from ..operator.routes import Place, Routes
 from ..operator.stages import Dead
 from ..windows.collecting import Collecting
-from .chain import Chain, chained, each_once, operator_key, operator_names
+from .chain import Chain, chained, operator_key
 from .checks import Problems, check_dead_letters, check_places, check_standard_output, check_times
 from .description import Functions, Lookup, OperatorModel, Pipeline, SinkModel, Sql, Union, WholeQuery, described
 from .document import pipeline_of
 from .hidden import HidingSource
 from .inputs import Input, sources_of, watermarks_of
 from .lines import Key
-from .problems import InvalidPipeline, Problem
+from .problems import InvalidPipeline
+from .routing import each_once, operator_names
 from .variables import Secrets, resolved
 
 
@@ -203,7 +204,8 @@ def plan(pipeline: Pipeline, environment: Mapping[str, str] = os.environ) -> Pla
     try:
         chosen = pipeline_of(values)
     except InvalidPipeline as error:
-        raise InvalidPipeline([Problem(one.key, secrets.hidden(one.text)) for one in error.problems]) from None
+        hidden = [dataclasses.replace(one, text=secrets.hidden(one.text)) for one in error.problems]
+        raise InvalidPipeline(hidden) from None
     sources: list[Source | None] = []
     for told in sources_of(chosen):
         sources.append(None)

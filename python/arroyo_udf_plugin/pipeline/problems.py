@@ -14,10 +14,13 @@ from .lines import Key, line_of
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """key: where; () is the whole description. text: what is wrong, and what to write instead."""
+    """key: where; () is the whole description. text: what is wrong, and what to write instead. error: of this kind.
+    service: what does not answer just now, if that is wrong."""
 
     key: Key
     text: str
+    error: type[Exception] | None = None
+    service: str = ""
 
     @property
     def path(self) -> str:
@@ -50,9 +53,12 @@ class InvalidPipeline(InvalidArgument):
 
 _OPTION = re.compile(r"--(?:in-|out-)?(format|types|delimiter|quote|columns|compression)\b(?: '')?")
 
+_CONVERT = re.compile(r"convert it first, to pa\.\w+(\(.*?\))?")
+
 
 def in_keys(text: str) -> str:
-    """An error of a file that names options of the command line, with the keys of a description of the same meaning."""
+    """An error that names options of the command line, or what to call in Python: with what a description has."""
+    text = _CONVERT.sub('cast it in an operator before, type = "sql"', text)
     return _OPTION.sub(lambda option: f'{option[1]} = ""' if option[0].endswith("''") else option[1], text)
 
 

@@ -21,7 +21,7 @@ def rows_before(call: Call, over: Over) -> int:
         raise Unending(f"{call.name} looks at rows that are not there yet: write {_LATER[call.name]}", call.start)
     if call.name in _NUMBERING:
         raise Unending(
-            f"{call.name} counts all rows of a key: write OVER (PARTITION BY window ...), or an aggregate with {_FRAME}",
+            f"{call.name} counts all rows of a key: write OVER (PARTITION BY window ...), or a sum with {_FRAME}",
             call.start,
         )
     if call.name == "lag":

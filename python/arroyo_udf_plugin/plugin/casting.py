@@ -98,6 +98,8 @@ def fits(given: pa.DataType, wanted: pa.Field) -> str | None:
 def _misfit(given: pa.DataType, wanted: pa.DataType) -> str | None:
     if _is.is_dictionary(given):
         return _misfit(given.value_type, wanted)
+    if _is_uuid(given):
+        return _misfit(given.storage_type, wanted)
     if given == wanted or _is.is_null(given):
         return None
     if _is.is_struct(given) and _is.is_struct(wanted):
@@ -140,6 +142,11 @@ def _is_text(type_: pa.DataType) -> bool:
 def _is_bytes(type_: pa.DataType) -> bool:
     kinds = (_is.is_binary, _is.is_large_binary, _is.is_fixed_size_binary, _is.is_binary_view)
     return any(kind(type_) for kind in kinds)
+
+
+def _is_uuid(type_: pa.DataType) -> bool:
+    """Arrow's own extension type, which Parquet files have."""
+    return isinstance(type_, pa.BaseExtensionType) and type_.extension_name == "arrow.uuid"
 
 
 def _is_number(type_: pa.DataType) -> bool:
@@ -198,6 +205,8 @@ def _cast(array: pa.Array, wanted: pa.DataType) -> tuple[pa.Array, _Refused]:
         return array, {}
     if _is.is_null(given):
         return pa.nulls(len(array), wanted), {}
+    if _is_uuid(given):
+        return _cast(array.storage, wanted)
     if _is.is_dictionary(given):
         values, wrong = _cast(array.dictionary, wanted)
         indices = array.indices

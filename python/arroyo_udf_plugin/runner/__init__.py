@@ -17,9 +17,10 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import re
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -28,7 +29,7 @@ import pyarrow as pa
 
 from ..connectors.cells import argument
 from ..connectors.file_source import FilesSource
-from ..connectors.object_store import is_url
+from ..connectors.location import location_of
 from ..connectors.options import Reading, Writing
 from ..connectors.place import kind_of_output
 from ..connectors.sink import FileSink
@@ -77,7 +78,7 @@ def run(
             f"no policy sends rows to {dead_letter}: add --on-error dead_letter or --on-timeout dead_letter"
         )
     kind = kind_of_output(os.fspath(output), writing.format)
-    target = None if os.fspath(output) == "-" or is_url(os.fspath(output)) else Path(output)
+    target = None if os.fspath(output) == "-" else location_of(os.fspath(output)).path
     if dead_letter is not None and target is not None and dead_letter.resolve() == target.resolve():
         raise InvalidArgument(f"{output}: the output and the dead letters need two files")
 
@@ -118,7 +119,8 @@ def run(
             if numbers is not None:
                 numbers.write(origin)
 
-        Pass(source, columns, plan, policy, options, letters, write).run(summary, progress)
+        with _of_commands(inputs_read.found[0].kind.format):
+            Pass(source, columns, plan, policy, options, letters, write).run(summary, progress)
         sink.finish()  # before the dead letters appear, and those of an earlier output go
         if numbers is None and target is not None and is_ours(beside(target)):
             beside(target).unlink()  # the numbers of an earlier output's rows
@@ -126,6 +128,23 @@ def run(
     summary.seconds = time.perf_counter() - start
     summary.rows_per_s = summary.rows / summary.seconds
     return summary
+
+
+_CONVERT = re.compile(r"convert it first, to pa\.\w+(\(.*?\))?")
+
+
+@contextlib.contextmanager
+def _of_commands(format: str) -> Iterator[None]:
+    """An error that says what to call in Python says what the command line has."""
+    try:
+        yield
+    except InvalidArgument as error:
+        instead = "cast it in a query, with arroyo-udf sql"
+        if format not in ("parquet", "arrow", "arrows"):
+            instead = "give it another type, with --types"
+        if (text := _CONVERT.sub(instead, str(error))) == str(error):
+            raise
+        raise InvalidArgument(text) from error
 
 
 def _check_arguments(source: FileSource, calls: Sequence[Call]) -> None:

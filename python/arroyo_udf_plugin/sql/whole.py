@@ -11,7 +11,7 @@ Whatever DataFusion has may be in it: it gets the text as it is. A function of a
 called with a batch of rows. An async function is started once for a query, and has its rows in flight within a batch.
 
 Guarantees: names and types are checked when it is made. What sorts, groups and joins need beyond `memory` is on disk. A
-function's row that fails is an error that names function and row.
+function's row that fails is an error that names function and row. Calls have the idempotency keys that `keys` gives.
 Assumes: one thread at a time asks for answers; DataFusion calls functions in threads of its own.
 """
 
@@ -21,7 +21,7 @@ import collections
 import contextlib
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -30,6 +30,7 @@ import pyarrow.compute as pc
 from ..errors import ArroyoUdfError, RowError
 from ..host.function import Function
 from ..host.runtime import Runtime
+from ..host.started import Bytes
 from .feed import check_installed, no_rows
 from .native_calls import Function as NativeFunction
 from .native_calls import Written, with_native
@@ -43,12 +44,23 @@ _BITS = {pa.float16(): pa.int16(), pa.float32(): pa.int32(), pa.float64(): pa.in
 _VIEWS = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 
 
+KeysOf = Callable[[pa.RecordBatch], Bytes]
+"""The idempotency keys of some calls, from their arguments."""
+
+
 class Whole:
     """schema: of the results."""
 
-    def __init__(self, sql: str, tables: Mapping[str, pa.Schema], functions: Mapping[str, Function]) -> None:
-        """tables: their columns, by name. functions: by the name in the query, in lower case. Raises WrongQuery."""
-        self._tables, self._functions = tables, functions
+    def __init__(
+        self,
+        sql: str,
+        tables: Mapping[str, pa.Schema],
+        functions: Mapping[str, Function],
+        keys: Callable[[str], KeysOf] | None = None,
+    ) -> None:
+        """tables: their columns, by name. functions: by the name in the query, in lower case. keys: of a function's
+        calls, anew for each answer; None: any. Raises WrongQuery."""
+        self._tables, self._functions, self._keys = tables, functions, keys
         try:
             self._asked = with_native(sql, self._type_of, of_whole=True)
             planned = self._planned(self._asked)
@@ -86,7 +98,10 @@ class Whole:
         """
         with contextlib.ExitStack() as open_:
             own = _context(self._asked.functions, threads=len(os.sched_getaffinity(0)), memory=memory)
-            called = [open_.enter_context(_Called(one)) for one in self._functions.values()]
+            called = [
+                open_.enter_context(_Called(one, None if self._keys is None else self._keys(name)))
+                for name, one in self._functions.items()
+            ]
             for name, one in zip(self._functions, called, strict=True):
                 _register(own, name, one)
             for name, schema in self._tables.items():
@@ -166,8 +181,8 @@ def _register(own: Any, name: str, called: _Called) -> None:
 class _Called:
     """A function as DataFusion calls it. failed: what has ended the query."""
 
-    def __init__(self, function: Function) -> None:
-        self.function = function
+    def __init__(self, function: Function, keys: KeysOf | None = None) -> None:
+        self.function, self._keys = function, keys
         self.failed: ArroyoUdfError | None = None
         self._lock = threading.Lock()
         self._runtime: Runtime | None = None
@@ -215,7 +230,8 @@ class _Called:
             if self._runtime is None:
                 self._runtime = self.function.start(ordered=True)
             first, self._next_id = self._next_id, self._next_id + len(arrays[0])
-            answers = [results for _, results in self._runtime.map([tuple(arrays)], first_id=first, stop=False)]
+            called = self._runtime.map([tuple(arrays)], first_id=first, stop=False, idempotency_keys=self._keys)
+            answers = [results for _, results in called]
         results = pa.Table.from_batches(answers) if answers else None
         if results is None:
             return pa.array([], self.function.returns)

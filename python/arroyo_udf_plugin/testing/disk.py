@@ -145,6 +145,11 @@ class SimulatedDisk:
         folder, name = _split(path)
         self._change(folder, _Change(name=name, entry=None if os.path.isdir(path) else self._file(path)))
 
+    def made(self, folder: Path) -> None:
+        """A new folder, which is lost whole."""
+        self._known(os.path.realpath(folder))
+        self.named(folder)
+
     def _note_existing(self, path: _Path) -> None:
         """What was there before this disk was."""
         folder, name = _split(path)
@@ -352,7 +357,7 @@ class ProcessDisk(Disk):
             self._disk.look(folder)
             if not folder.is_dir():
                 super(ProcessDisk, self).mkdir(folder)
-                self._disk.named(folder)
+                self._disk.made(folder)
 
         self._step("mkdir", act)
 

@@ -29,10 +29,12 @@ Row = Any
 
 @dataclasses.dataclass(frozen=True)
 class Phase:
-    """prepare: brings input, while no engine runs. expected: the rows of all phases so far, by a model."""
+    """prepare: brings input, while no engine runs. expected: the rows of all phases so far, by a model. is_replay: the
+    pipeline's dead letters are replayed, after it has read the rest of its source."""
 
     prepare: Callable[[], None]
     expected: Sequence[Row]
+    is_replay: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

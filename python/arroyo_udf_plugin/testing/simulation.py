@@ -7,7 +7,7 @@
     simulation.restore()                  gone back to older checkpoints, stopped before and after each step of that
     simulation.restore_beside()           the same, while an engine is held at each step
     simulation.damage()                   files of the checkpoints are lost, older, flipped, truncated
-    simulation.random(seed)               several crashes, slices that become more and fewer
+    simulation.random(seed)               all of that at any step, with slices that become more and fewer
     print(simulation.report.text())
 
 Each raises `Broken` with the schedule if a row is lost or doubled, if a refusal changes anything, or does not say what
@@ -17,17 +17,18 @@ it refuses.
 from __future__ import annotations
 
 import errno
-import random
 from collections.abc import Iterator, Sequence
+from random import Random
 
 from ..errors import ArroyoUdfError, Fenced, InvalidArgument
-from .disk import OF_OBJECTS, Step
+from .disk import OF_OBJECTS, ProcessDisk, Step
 from .report import Report
 from .scenario import Scenario
 from .world import LOSSES, Broken, Kept, Loss, World
 
 _REFUSALS = 3  # how often a start is repeated that was refused
 _RUNS = 30  # of a random schedule; then it runs to the end
+_GOES_BACK, _SLEEPS = 0.15, 0.3  # of these runs, so many go back to a checkpoint; those up to there, sleep meanwhile
 
 
 class Simulation:
@@ -52,17 +53,22 @@ class Simulation:
 
     def _finish(self, world: World, phase: int, width: int | None = None, doubled: bool = False) -> None:
         """Runs to the end. doubled: rows may be there more than once."""
-        wanted = "finished" if self.scenario.until is None else "resumable"
-        try:
-            ended = world.run(width=width or self._width)
-        except (ArroyoUdfError, OSError) as error:
-            raise world.broken(f"an engine could not go on: {error}") from error
-        if ended != wanted:
-            raise world.broken(f"an engine ended as {ended}, not {wanted}")
+        self._run(world, width, is_replay=False)
+        if self.scenario.phases[phase].is_replay:
+            self._run(world, width, is_replay=True)
         if doubled:
             world.check_doubled(phase)
         else:
             world.check(phase)
+
+    def _run(self, world: World, width: int | None, is_replay: bool) -> None:
+        wanted = "resumable" if is_replay or self.scenario.until is not None else "finished"
+        try:
+            ended = world.run(width=width or self._width, is_replay=is_replay)
+        except (ArroyoUdfError, OSError) as error:
+            raise world.broken(f"an engine could not go on: {error}") from error
+        if ended != wanted:
+            raise world.broken(f"an engine ended as {ended}, not {wanted}")
 
     def steps(self) -> Iterator[tuple[int, Sequence[Step]]]:
         """Those that an undisturbed engine takes in each phase."""
@@ -174,18 +180,21 @@ class Simulation:
         for phase in range(len(self.scenario.phases)):
             ended = self._to(phase)
             self._finish(ended, phase)
-            for epoch in ended.checkpoints():
-                for step in self._chosen(self._go_back(phase, epoch)):
+            for place in range(len(ended.checkpoints())):
+                for step in self._chosen(self._go_back(phase, place)):
                     for loss in losses:
-                        self._go_back(phase, epoch, step, loss=loss)
-                    self._go_back(phase, epoch, step, after=True)
+                        self._go_back(phase, place, step, loss=loss)
+                    self._go_back(phase, place, step, after=True)
 
     def _go_back(
-        self, phase: int, epoch: int, step: Step | None = None, after: bool = False, loss: Loss = "kill"
+        self, phase: int, place: int, step: Step | None = None, after: bool = False, loss: Loss = "kill"
     ) -> Sequence[Step]:
-        """Returns the steps that it takes. step: at which it is stopped."""
+        """Returns the steps that it takes. place: of the checkpoint among those that are there (slices in another order
+        make other numbers). step: at which it is stopped."""
         world = self._to(phase)
         self._finish(world, phase)
+        there = world.checkpoints()
+        epoch = there[min(place, len(there) - 1)]
         doubled = [one.sink for one in world.planned_restore(epoch, self._width).doubled]
         if doubled:
             self._refuses_doubles(world, epoch)
@@ -248,7 +257,7 @@ class Simulation:
             self._damage(world, phase)
 
     def _damage(self, world: World, phase: int) -> None:
-        whole, history, chance = world.files(), list(world.history), random.Random(0)
+        whole, history, chance = world.files(), list(world.history), Random(0)
         for name in [name for name in whole if name.startswith(world.of_place())]:
             data = whole[name]
             damages: list[tuple[str, bytes | None]] = [("lost", None)]
@@ -321,8 +330,9 @@ class Simulation:
     # ---- Everything at random ----
 
     def random(self, seed: int, widths: Sequence[int] = (1, 2, 3)) -> None:
-        """Crashes at any step, also while an engine recovers, with any number of slices."""
-        chance = random.Random(seed)
+        """Crashes at any step, also while an engine recovers or somebody goes back to a checkpoint; engines that sleep
+        while another one goes on; with any number of slices."""
+        chance = Random(seed)
         self.report.schedules += 1
         world = World(self.scenario)
         world.history.append(f"seed {seed}")
@@ -330,18 +340,61 @@ class Simulation:
             for phase in range(len(self.scenario.phases)):
                 world.phase(phase)
                 for _ in range(chance.randrange(_RUNS)):
-                    process = world.disk.process(chance.randrange(40), after=chance.random() < 0.5)
-                    if world.run(process, chance.choice(list(widths))) is None and process.reached is not None:
-                        loss = chance.choice(LOSSES)
-                        self.report.faults[f"crash: {loss}"] += 1
-                        self.report.points[process.reached.caller, process.reached.operation] += 1
-                        world.lose(loss, chance.randrange(1 << 30))
-                        world.check_crashed()
+                    width, kind = chance.choice(list(widths)), chance.random()
+                    if kind < _GOES_BACK:
+                        self._go_back_somewhere(world, width, chance)
+                    elif kind < _SLEEPS:
+                        self._sleep_somewhere(world, width, chance)
+                    else:
+                        process = world.disk.process(chance.randrange(40), after=chance.random() < 0.5)
+                        world.run(process, width, chance.choice((False, None)))
+                        self._lose_somehow(world, process, chance)
                 self._finish(world, phase, chance.choice(list(widths)))
         except Broken:
             raise
         except (ArroyoUdfError, OSError) as error:
             raise world.broken(f"an engine could not go on: {error}") from error
+
+    def _lose_somehow(self, world: World, process: ProcessDisk, chance: Random) -> None:
+        """After a crash, if there was one."""
+        if process.is_stopped and process.reached is not None:
+            loss = chance.choice(LOSSES)
+            self.report.faults[f"crash: {loss}"] += 1
+            self.report.points[process.reached.caller, process.reached.operation] += 1
+            world.lose(loss, chance.randrange(1 << 30))
+            world.check_crashed()
+
+    def _go_back_somewhere(self, world: World, width: int, chance: Random) -> None:
+        """Where no row would be doubled."""
+        there = world.checkpoints() if self.scenario.place is not None else []
+        epoch = chance.choice(there) if there else None
+        if epoch is None or world.planned_restore(epoch, width).doubled:
+            return
+        process = world.disk.process(chance.randrange(20), after=chance.random() < 0.5)
+        world.restore(epoch, process, width)
+        self.report.faults["restored"] += 1
+        self._lose_somehow(world, process, chance)
+
+    def _sleep_somewhere(self, world: World, width: int, chance: Random) -> None:
+        process: ProcessDisk
+        failed: list[Exception] = []
+
+        def another() -> None:
+            if process.reached is None or process.reached.operation == "commit":  # see `two_engines`
+                return
+            self.report.faults["two engines"] += 1
+            try:
+                world.run(width=width, is_replay=False)
+            except (ArroyoUdfError, OSError) as error:
+                failed.append(error)
+
+        process = world.disk.process(chance.randrange(40), after=chance.random() < 0.5, hold=another)
+        try:
+            world.run(process, width)
+        except (Fenced, InvalidArgument) as error:
+            world.history.append(f"the first one: {error}")
+        for one in failed:
+            raise one
 
 
 def _error_of(step: Step) -> Exception:

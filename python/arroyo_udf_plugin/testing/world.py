@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import os
 import random
 import shutil
@@ -31,6 +32,8 @@ from ..engine.restoring import Restored, Restoring, checkpoints_in, planned_rest
 from ..engine.runner import run
 from ..engine.stopping import StopRequest
 from ..engine.store import Store, open_store
+from ..pipeline.plan import Planned as PlannedPipeline
+from ..pipeline.replayed import Choice, replaying
 from .disk import ProcessDisk, SimulatedDisk
 from .scenario import Scenario
 from .turns import InTurn, Turns
@@ -86,11 +89,13 @@ class World:
         self._phase = number
         self.history.append(f"input {number}")
 
-    def run(self, process: ProcessDisk | None = None, width: int = 1) -> Ended | None:
+    def run(self, process: ProcessDisk | None = None, width: int = 1, is_replay: bool | None = None) -> Ended | None:
         """An engine begins, or goes on where the last one has stopped. None: it was stopped at a step, or another one
-        has taken over. Raises what it raises."""
-        self.history.append(f"an engine of {width} slices")
-        return self._in(process or self.disk.process(), lambda: self._run(width))
+        has taken over. is_replay: it replays dead letters; None: as its phase does. Raises what it raises."""
+        if is_replay is None:
+            is_replay = self.scenario.phases[self._phase].is_replay
+        self.history.append(f"a replay in {width} slices" if is_replay else f"an engine of {width} slices")
+        return self._in(process or self.disk.process(), lambda: self._run(width, is_replay))
 
     def restore(
         self, epoch: int, process: ProcessDisk | None = None, width: int = 1, doubles: Collection[str] = ()
@@ -141,7 +146,7 @@ class World:
                 if thread.is_alive():
                     raise self.broken(f"the thread {thread.name} of an engine has not ended")
 
-    def _run(self, width: int) -> Ended:
+    def _run(self, width: int, is_replay: bool) -> Ended:
         scenario, stop = self.scenario, StopRequest()
         turns = Turns(is_free=scenario.place is None)
 
@@ -156,11 +161,16 @@ class World:
         with contextlib.ExitStack() as ending:
             ending.callback(patience.cancel)
             planned = ending.enter_context(scenario.opened(width))
+            if is_replay:
+                assert isinstance(planned, PlannedPipeline), "a pipeline with dead letters is described"
+                stop.timeout = math.inf
+                planned, _ = replaying(planned, Choice.of((), again=False), stop.request)
             inputs = [_in_turn(one, turns) for one in planned.inputs]
             return run(
                 _with_inputs(planned, inputs),
                 checkpoints=None if scenario.place is None else self._store(),
                 interval=turns.INTERVAL if scenario.until is None else turns.UNENDING,
+                replays=is_replay,
                 stop=stop,
                 progress=hear,
             ).ended

@@ -10,7 +10,7 @@ Guarantees: results come once, at the end, in the order that the query asks for.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from ..connectors.cells import CellType, decoded
 from ..errors import InvalidArgument
 from ..host.function import Function
-from ..sql.whole import Whole
+from ..sql.whole import KeysOf, Whole
 from .storage import Limits, Some, Storage
 
 _ANSWERED = 2**63 - 1
@@ -29,12 +29,13 @@ _INPUT = pa.field("__input", pa.uint16())
 @dataclasses.dataclass(frozen=True)
 class Collecting:
     """sql: the query. tables: the name of each input in it. plugins: the hash of each function's plugin, by the name of
-    the function in the query. functions: themselves."""
+    the function in the query. functions: themselves. keys: of their calls, see `Whole`."""
 
     sql: str
     tables: tuple[str, ...]
     plugins: Mapping[str, str]
     functions: Mapping[str, Function] = dataclasses.field(repr=False)
+    keys: Callable[[str], KeysOf] | None = dataclasses.field(default=None, repr=False)
 
     time: None = dataclasses.field(default=None, init=False, repr=False)
     window: None = dataclasses.field(default=None, init=False, repr=False)
@@ -113,7 +114,7 @@ class Collected:
     def __init__(self, collecting: Collecting, given: pa.Schema, limits: Limits = Limits()) -> None:  # noqa: B008 (frozen)
         """given: of `Inputs`. Raises WrongQuery."""
         self._inputs = Inputs.of(given, collecting.tables)
-        self._query = Whole(collecting.sql, self._inputs.tables, collecting.functions)
+        self._query = Whole(collecting.sql, self._inputs.tables, collecting.functions, collecting.keys)
         self.schema, self.kept_schema = self._query.schema, given
         self.meanings: Mapping[str, str] = {}
         self.watermark: int | None = None

@@ -27,6 +27,7 @@ from .timed_rows import AT, TimedRows, steps
 
 _KEY, _TIME = pa.field("__key", pa.binary(16)), pa.field("__time", pa.timestamp("ns"))
 _KNOWN = pa.schema([_KEY, _TIME])
+_KNOWN_ROW = pa.field("__known", pa.list_(pa.struct(list(_KNOWN))))
 _BUCKETS = 8  # of what is known
 _SHORTEST = 1_000_000_000  # of them
 _WAITING = 10_000_000_000  # of rows that wait
@@ -50,8 +51,8 @@ class FirstRows:
 
 
 class First:
-    """schema: of the results, which are rows. kept_schema: of what `kept` gives: rows that wait, and, with nulls for
-    their columns, keys that are known with their times.
+    """schema: of the results, which are rows. kept_schema: of what `kept` gives: rows that wait, and others that have a
+    list of keys that are known, with their times, and nulls for all columns.
 
     watermark: the latest; None: there was none yet.
     """
@@ -70,7 +71,7 @@ class First:
         except InvalidArgument as error:
             raise WrongQuery(str(error).replace("multi_hash", "a key"), asked.keys[0]) from None
         self.schema = given
-        self.kept_schema = pa.schema([*(field.with_nullable(True) for field in given), *_KNOWN])
+        self.kept_schema = pa.schema([*(field.with_nullable(True) for field in given), _KNOWN_ROW])
         self.meanings: dict[str, str] = {}
         self.watermark: int | None = None
         self._done: int | None = None
@@ -144,12 +145,13 @@ class First:
             if self._done is not None:
                 batch = batch.filter(pc.greater_equal(self._rows.at(batch), self._done))
             if batch.num_rows:
-                yield self._as_kept([*batch.columns, *(pa.nulls(batch.num_rows, type_) for type_ in _KNOWN.types)])
+                columns = [*batch.columns, pa.nulls(batch.num_rows, _KNOWN_ROW.type)]
+                yield pa.RecordBatch.from_arrays(columns, schema=self.kept_schema)
         for batch, _ in self._known.kept():
-            yield self._as_kept([*(pa.nulls(batch.num_rows, type_) for type_ in self.schema.types), *batch.columns])
-
-    def _as_kept(self, columns: list[pa.Array]) -> pa.RecordBatch:
-        return pa.RecordBatch.from_arrays(columns, schema=self.kept_schema)
+            keys = pa.StructArray.from_arrays(batch.columns, fields=list(_KNOWN))
+            together = pa.ListArray.from_arrays(pa.array([0, len(keys)], pa.int32()), keys)
+            columns = [*(pa.nulls(1, type_) for type_ in self.schema.types), together]
+            yield pa.RecordBatch.from_arrays(columns, schema=self.kept_schema)
 
     @property
     def kept_rows(self) -> int:
@@ -164,7 +166,8 @@ class First:
             if rows.num_rows:
                 self._rows.add(pa.RecordBatch.from_arrays(rows.columns[:width], schema=self.schema))
             if known.num_rows:
-                self._known.add(pa.RecordBatch.from_arrays(known.columns[width:], schema=_KNOWN))
+                keys = known.column(width).flatten()
+                self._known.add(pa.RecordBatch.from_arrays(keys.flatten(), schema=_KNOWN))
         self.watermark = self._done = watermark
 
     @property

@@ -18,6 +18,7 @@ from arroyo_udf_plugin.cluster.database.models import JobStatus
 from arroyo_udf_plugin.cluster.database.opened import Database
 from arroyo_udf_plugin.cluster.database.pipelines import Whole
 from arroyo_udf_plugin.cluster.functions.workshop import Workshop
+from arroyo_udf_plugin.cluster.records import Records
 from arroyo_udf_plugin.cluster.serving import Server, listening
 
 
@@ -38,7 +39,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     database = Database.open(f"sqlite:///{folder / 'cluster.sqlite'}")
     database.migrate()
     workshop = Workshop(folder / "functions", cache=CACHE)
-    with Client(create_app(Parts(database, workshop))) as client:
+    with Client(create_app(Parts(database, workshop, Records(folder)))) as client:
         client.database = database
         yield client
         client.run(workshop.close())
@@ -56,6 +57,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     parts = Parts(
         database,
         Workshop(folder / "functions", cache=CACHE),
+        Records.configured(settings),
         wake=cluster.controller.wake,
         checkpoints=settings.checkpoints,
     )
@@ -74,10 +76,10 @@ def woken() -> list[str]:
 
 
 @pytest.fixture
-def api(database: Database, tmp_path: Path, woken: list[str]) -> Iterator[Client]:
+def api(database: Database, records: Records, tmp_path: Path, woken: list[str]) -> Iterator[Client]:
     """An API of one test. No child process is started, unless a request needs one."""
     workshop = Workshop(tmp_path / "functions", cache=CACHE)
-    parts = Parts(database, workshop, wake=lambda: woken.append("woken"))
+    parts = Parts(database, workshop, records, wake=lambda: woken.append("woken"))
     with Client(create_app(parts)) as client:
         yield client
         client.run(workshop.close())

@@ -216,7 +216,7 @@ def test_a_wrong_table_is_refused_with_the_reason(api: Client, change: dict[str,
     ],
 )
 def test_a_schema_of_another_shape_is_refused(api: Client, schema: dict[str, Any]) -> None:
-    assert api.post("/api/v1/connection_tables/schemas/test", json=schema).status_code == 422
+    assert api.post("/api/v1/connection_tables/schemas/test", json=schema).status_code in (400, 422)
 
 
 def test_a_schema_that_can_be_is_answered_with_nothing(api: Client) -> None:

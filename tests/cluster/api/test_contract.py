@@ -205,7 +205,7 @@ def test_a_pipeline_and_its_job(client: httpx.Client, tmp_path: Path) -> None:
     check("Pipeline", made)
     assert (is_id("pl", made["id"]), made["tags"], made["stop"]) == (True, {"team": "a"}, "none")
     for wrong in ({"name": ""}, {"parallelism": 0}, {"checkpoint_interval_micros": 1}):
-        ask(client, "POST", "/pipelines", post | wrong, status=422)
+        ask(client, "POST", "/pipelines", post | wrong, status=400)
     refused = ask(client, "POST", "/pipelines", post | {"query": "SELECT a FROM b"}, status=400)
     assert refused["error"].startswith("Failed to plan query:\n * ")
     assert made["id"] in [one["id"] for one in check_page("Pipeline", ask(client, "GET", "/pipelines?limit=100"))]

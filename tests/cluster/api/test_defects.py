@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from asgi_client import Client
+from clusters import shown
 from sqlalchemy import event as events
 from sqlalchemy import func, select, text, update
 
@@ -27,12 +28,12 @@ from arroyo_udf_plugin.cluster.database.models import (
     ConnectionTableUse,
     Job,
     JobLog,
-    JobNumbers,
     JobStatus,
     Pipeline,
 )
 from arroyo_udf_plugin.cluster.database.opened import Database, now
 from arroyo_udf_plugin.cluster.functions.workshop import Workshop
+from arroyo_udf_plugin.cluster.records import Records
 from arroyo_udf_plugin.cluster.restarts import backoff
 from arroyo_udf_plugin.errors import InvalidArgument
 
@@ -125,7 +126,8 @@ def test_6_start_of_a_failed_job_starts_it(api: Client, stored: Any, database: D
     assert api.patch(path, json={"stop": "none"}).status_code == 200
     with database.read() as session:
         job = pipelines.get(session, whole.pipeline.id).job
-    assert (job.stop, job.restart_nonce, job.pending) == ("none", whole.job.restart_nonce + 1, True)
+    assert (job.stop, job.restart_nonce) == ("none", whole.job.restart_nonce + 1)
+    assert job.fulfilled != job.revision
     assert woken == ["woken"]
 
 
@@ -136,7 +138,7 @@ def test_7_restart_of_a_stopped_job_is_a_wish_to_run(api: Client, stored: Any, d
     assert (told["stop"], told["action_text"]) == ("none", "Starting")
     with database.read() as session:
         job = pipelines.get(session, whole.pipeline.id).job
-    assert job.pending
+    assert job.fulfilled != job.revision
     assert job.history == whole.job.history + 1  # without the state of before
 
 
@@ -152,18 +154,18 @@ def test_10_a_wish_is_found_without_reading_every_job_ever_made(database: Databa
     for _ in range(20):
         stored("Finished")
     with database.begin() as session:
-        session.execute(update(Job).values(pending=False))
+        session.execute(update(Job).values(fulfilled=Job.revision))
     whole = stored("Stopped", stop="checkpoint")
     with database.begin() as session:
         pipelines.change(session, whole.pipeline.id, {"stop": "none"})
     asked: list[str] = []
     events.listen(database.engine, "before_cursor_execute", lambda *told: asked.append(told[2]))
     with database.read() as session:
-        assert list(jobs.pending(session)) == [whole.job.id]
+        assert list(jobs.unfulfilled(session)) == [whole.job.id]
         (query,) = [one for one in asked if one.startswith("SELECT")]
         plan = session.execute(text(f"EXPLAIN QUERY PLAN {query}")).all()
-        assert "ix_jobs_pending" in str(plan), (query, plan)
-        assert list(jobs.to_watch(session)) == [whole.job.id]
+        assert "ix_jobs_unfulfilled" in str(plan), (query, plan)
+        assert list(jobs.open_jobs(session)) == [whole.job.id]
 
 
 def test_11_what_is_wrong_with_a_function_is_told_when_it_is_created_too(shared: Client) -> None:
@@ -198,7 +200,7 @@ def test_13_secrets_are_not_told(api: Client, stored: Any) -> None:
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
-        ({"bind_address": "0.0.0.0"}, "api.token"),
+        ({"bind_address": "0.0.0.0", "no_token": True}, "api.no_token"),
         ({"bind_address": "0.0.0.0", "token": "t"}, "--insecure"),
         ({"bind_address": "0.0.0.0", "token": "t", "insecure": True}, "files.roots"),
     ],
@@ -231,13 +233,14 @@ def streamed(parts: Parts, job_id: str, count: int, between: Callable[[int], Awa
     return asyncio.run(read())
 
 
-def test_15_a_slow_reader_and_a_late_one_get_all_rows(database: Database, stored: Any, tmp_path: Any) -> None:
+def test_15_a_slow_reader_and_a_late_one_get_all_rows(
+    database: Database, records: Records, stored: Any, tmp_path: Any
+) -> None:
     whole = stored("Running")
-    parts = Parts(database, Workshop(tmp_path / "functions"))
+    parts = Parts(database, Workshop(tmp_path / "functions"), records)
 
     def put(n: int) -> None:
-        with database.begin() as session:
-            history.put_output(session, whole.job.id, "preview", 0, n, [n], json.dumps([{"n": n}]))
+        records.show(whole.job.id, [shown(n)])
 
     put(0)  # before anybody looks
 
@@ -254,30 +257,29 @@ def test_15_a_slow_reader_and_a_late_one_get_all_rows(database: Database, stored
     assert [one["start_id"] for one in found] == list(range(101))
 
 
-def test_15_the_end_of_one_subtask_is_not_the_end_of_the_stream(database: Database, stored: Any, tmp_path: Any) -> None:
+def test_15_the_end_of_one_subtask_is_not_the_end_of_the_stream(
+    database: Database, records: Records, stored: Any, tmp_path: Any
+) -> None:
     whole = stored("Running")
-    parts = Parts(database, Workshop(tmp_path / "functions"))
+    parts = Parts(database, Workshop(tmp_path / "functions"), records)
 
     async def more(seen: int) -> None:
         """Subtask 0 has said its last word; the job goes on."""
         if seen < 3:
-            with database.begin() as session:
-                history.put_output(session, whole.job.id, "preview", 1, seen - 1, [1], "[{}]")
+            records.show(whole.job.id, [shown(seen - 1, subtask_idx=1)])
 
-    with database.begin() as session:
-        history.put_output(session, whole.job.id, "preview", 0, 0, [1], "[{}]")
+    records.show(whole.job.id, [shown(0)])
     assert [one["subtask_idx"] for one in streamed(parts, whole.job.id, 3, more)] == [0, 1, 1]
 
 
-def test_18_metrics_are_not_smoothed_and_outlive_the_controller(api: Client, stored: Any, database: Database) -> None:
-    """They are in the database; a change of the rate is there in the next count."""
+def test_18_metrics_are_not_smoothed_and_outlive_the_controller(api: Client, stored: Any, records: Records) -> None:
+    """They are in files; a change of the rate is there in the next count."""
     whole = stored()
     time = now() - 8_000_000
     counts = [0, 1000, 2000, 2010]
-    with database.begin() as session:
-        for second, count in enumerate(counts):
-            numbers = {"operators": {"1": {"0": {"messages_recv": count}}, "2": {"0": {}}}}
-            session.add(JobNumbers(job_id=whole.job.id, at=time + second * 1_000_000, numbers=numbers))
+    for second, count in enumerate(counts):
+        numbers = {"operators": {"1": {"0": {"messages_recv": count}}, "2": {"0": {}}}}
+        records.count(whole.job.id, numbers, time + second * 1_000_000)
     path = f"/api/v1/pipelines/{whole.pipeline.id}/jobs/{whole.job.id}/operator_metric_groups"
     (group,) = [one for one in api.get(path).json()["data"] if one["node_id"] == 1]
     (metrics,) = [one["subtasks"][0]["metrics"] for one in group["metric_groups"] if one["name"] == "messages_recv"]
@@ -371,7 +373,7 @@ def test_27_a_parallelism_that_can_never_run_is_refused(api: Client, stored: Any
     """There are no slots to wait for; and a box that has one subtask only is not shown with more."""
     path = f"/api/v1/pipelines/{stored().pipeline.id}"
     answer = api.patch(path, json={"parallelism": 1025})
-    assert (answer.status_code, "parallelism" in answer.json()["error"]) == (422, True)
+    assert (answer.status_code, "parallelism" in answer.json()["error"]) == (400, True)
     nodes = api.patch(path, json={"parallelism": 1024}).json()["graph"]["nodes"]
     assert [one["parallelism"] for one in nodes] == [1024, 1024, 1]
 

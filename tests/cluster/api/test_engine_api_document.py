@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,8 +28,14 @@ BLOCK = re.compile(r"^```(sh|text)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 @pytest.fixture
-def address(tmp_path: Path) -> Iterator[str]:
-    settings = settings_in(tmp_path / "data")
+def data(tmp_path: Path) -> Path:
+    """The user's default."""
+    return tmp_path / "share" / "arroyo-udf"
+
+
+@pytest.fixture
+def address(data: Path) -> Iterator[str]:
+    settings = settings_in(data)
     database = Database.open(settings.database_url)
     database.migrate()
     cluster = Cluster(database, settings)
@@ -38,7 +46,7 @@ def address(tmp_path: Path) -> Iterator[str]:
     database.close()
 
 
-def test_its_commands_print_what_it_says(address: str, tmp_path: Path) -> None:
+def test_its_commands_print_what_it_says(address: str, data: Path, tmp_path: Path) -> None:
     script, expected = ["set -e"], []
     for kind, text in BLOCK.findall(DOCUMENT.read_text()):
         if kind == "sh":
@@ -47,7 +55,17 @@ def test_its_commands_print_what_it_says(address: str, tmp_path: Path) -> None:
             expected.append(text)
             script.append("printf '\\n---\\n'")
     done = subprocess.run(
-        ["bash", "-c", "\n".join(script)], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True
+        ["bash", "-c", "\n".join(script)],
+        cwd=tmp_path,
+        env={
+            **os.environ,
+            "XDG_DATA_HOME": str(data.parent),
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        },
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
     )
     told = [part.strip() for part in done.stdout.split("\n---\n")]
     assert told[:-1] == [text.strip() for text in expected]

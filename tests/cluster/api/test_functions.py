@@ -16,6 +16,7 @@ from waiting import until
 from arroyo_udf_plugin.cluster.functions.artifacts import verified
 from arroyo_udf_plugin.cluster.functions.asked import Planned, Table
 from arroyo_udf_plugin.cluster.functions.children import Limits
+from arroyo_udf_plugin.cluster.functions.turns import calling
 from arroyo_udf_plugin.cluster.functions.workshop import BuiltFunction, InvalidFunction, Workshop
 from arroyo_udf_plugin.errors import LoadError
 
@@ -285,3 +286,27 @@ def test_a_library_that_was_changed_is_not_loaded_to_plan(tmp_path: Path) -> Non
     query = "CREATE TABLE t WITH (connector = 'impulse'); SELECT one(1) AS n FROM t;"
     (planned,) = work(tmp_path, lambda workshop: workshop.plan("q", query, {"one": built}))
     assert "not the library that was built" in planned.errors[0].message
+
+
+def test_slow_definitions_hold_up_no_plan_and_no_other_caller(tmp_path: Path) -> None:
+    """Two of them kept all others waiting until they had been built, or given up."""
+    query = "CREATE TABLE n WITH (connector = 'impulse', event_rate = '1'); SELECT counter FROM n;"
+
+    async def run() -> None:
+        workshop = Workshop(tmp_path / "work", cache=CACHE)
+        slow = [f"import time\ntime.sleep({1000 + number})\n" for number in range(3)]
+        building = [asyncio.ensure_future(workshop.function(HEAD + one + TAIL, "python")) for one in slow]
+        builds, _ = workshop.turns
+        while builds.running < 2 or builds.waiting < 1:
+            await asyncio.sleep(0.01)
+        assert (await workshop.plan("q", query, {})).description is not None
+        calling.set("another")
+        assert (await workshop.function(HEAD + TAIL, "python")).name == "one"
+        assert not any(one.done() for one in building)
+        for one in building:
+            one.cancel()
+        await asyncio.gather(*building, return_exceptions=True)
+        assert (builds.running, builds.waiting) == (0, 0)
+        await workshop.close()
+
+    asyncio.run(run())

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from asgi_client import Client
+from clusters import shown
 from monitors import value
-from sqlalchemy import delete
 
 from arroyo_udf_plugin.cluster.database import history
-from arroyo_udf_plugin.cluster.database.models import JobNumbers, JobOutput
 from arroyo_udf_plugin.cluster.database.opened import Database, now
 from arroyo_udf_plugin.cluster.database.pipelines import Whole
+from arroyo_udf_plugin.cluster.records import Records
 from arroyo_udf_plugin.host.statistics import Latency
 
 METRICS = importlib.import_module("arroyo_udf_plugin.cluster.api.metrics")  # the package has its router by that name
@@ -165,14 +165,13 @@ def numbers(rows_in: int, rows_out: int) -> dict[str, Any]:
 
 
 def test_counts_become_rates_and_a_new_start_gives_none(
-    api: Client, stored: Any, database: Database, monkeypatch: pytest.MonkeyPatch
+    api: Client, stored: Any, records: Records, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(METRICS, "now", lambda: 7_000_000)
     whole = stored()
     assert api.get(path_of(whole, "operator_metric_groups")).json() == {"data": []}
-    with database.begin() as session:
-        for at, count in ((1_000_000, 100), (3_000_000, 500), (5_000_000, 40), (6_000_000, 100)):
-            session.add(JobNumbers(job_id=whole.job.id, at=at, numbers=numbers(count, count // 2)))
+    for at, count in ((1_000_000, 100), (3_000_000, 500), (5_000_000, 40), (6_000_000, 100)):
+        records.count(whole.job.id, numbers(count, count // 2), at)
     groups = api.get(path_of(whole, "operator_metric_groups")).json()["data"]
     told = {group["node_id"]: group["metric_groups"] for group in groups}
     points = [{"time": 3_000_000, "value": 200.0}, {"time": 6_000_000, "value": 60.0}]
@@ -188,19 +187,18 @@ def test_counts_become_rates_and_a_new_start_gives_none(
 
 
 def test_between_two_generations_there_is_no_rate(
-    api: Client, stored: Any, database: Database, monkeypatch: pytest.MonkeyPatch
+    api: Client, stored: Any, records: Records, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Although the second one has counted further by then."""
     monkeypatch.setattr(METRICS, "now", lambda: 9_000_000)
     whole = stored()
-    with database.begin() as session:
-        for at, generation, count in (
-            (1_000_000, 1, 100),
-            (3_000_000, 1, 300),
-            (5_000_000, 2, 400),
-            (7_000_000, 2, 600),
-        ):
-            session.add(JobNumbers(job_id=whole.job.id, at=at, numbers=passed(count, 0) | {"generation": generation}))
+    for at, generation, count in (
+        (1_000_000, 1, 100),
+        (3_000_000, 1, 300),
+        (5_000_000, 2, 400),
+        (7_000_000, 2, 600),
+    ):
+        records.count(whole.job.id, passed(count, 0) | {"generation": generation}, at)
     source, _ = api.get(path_of(whole, "operator_metric_groups")).json()["data"]
     rates = next(group for group in source["metric_groups"] if group["name"] == "messages_sent")
     assert [point["time"] for point in rates["subtasks"][0]["metrics"]] == [3_000_000, 7_000_000]
@@ -215,19 +213,18 @@ def passed(count: int, blocked: float) -> dict[str, Any]:
 
 
 def test_each_slice_has_rates_of_rows_and_bytes_and_its_backpressure(
-    api: Client, stored: Any, database: Database, monkeypatch: pytest.MonkeyPatch
+    api: Client, stored: Any, records: Records, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A moment after another one has no point of its own: its rate would be by chance."""
     monkeypatch.setattr(METRICS, "now", lambda: 7_000_000)
     whole = stored()
-    with database.begin() as session:
-        for at, count, blocked in (
-            (1_000_000, 100, 0.0),
-            (3_000_000, 500, 0.5),
-            (3_001_000, 900, 0.5),
-            (5_000_000, 900, 2.6),
-        ):
-            session.add(JobNumbers(job_id=whole.job.id, at=at, numbers=passed(count, blocked)))
+    for at, count, blocked in (
+        (1_000_000, 100, 0.0),
+        (3_000_000, 500, 0.5),
+        (3_001_000, 900, 0.5),
+        (5_000_000, 900, 2.6),
+    ):
+        records.count(whole.job.id, passed(count, blocked), at)
     source, sink = api.get(path_of(whole, "operator_metric_groups")).json()["data"]
     values = {
         group["name"]: {one["index"]: [point["value"] for point in one["metrics"]] for one in group["subtasks"]}
@@ -242,14 +239,13 @@ def test_each_slice_has_rates_of_rows_and_bytes_and_its_backpressure(
 
 
 def test_a_job_that_has_become_idle_has_the_rate_0(
-    api: Client, stored: Any, database: Database, monkeypatch: pytest.MonkeyPatch
+    api: Client, stored: Any, records: Records, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its counts do not change, so nobody tells them again."""
     monkeypatch.setattr(METRICS, "now", lambda: 60_000_000)
     whole = stored()
-    with database.begin() as session:
-        for at, count in ((1_000_000, 100), (3_000_000, 500)):
-            session.add(JobNumbers(job_id=whole.job.id, at=at, numbers=numbers(count, count // 2)))
+    for at, count in ((1_000_000, 100), (3_000_000, 500)):
+        records.count(whole.job.id, numbers(count, count // 2), at)
     first, *_ = api.get(path_of(whole, "operator_metric_groups")).json()["data"]
     (group,) = first["metric_groups"]
     assert group["subtasks"][0]["metrics"] == [{"time": 3_000_000, "value": 200.0}, {"time": 60_000_000, "value": 0.0}]
@@ -281,12 +277,14 @@ COUNTED = {
 }
 
 
-def test_prometheus_reads_all_jobs_by_arroyos_names(api: Client, stored: Any, database: Database) -> None:
+def test_prometheus_reads_all_jobs_by_arroyos_names(
+    api: Client, stored: Any, database: Database, records: Records
+) -> None:
     running = stored("Running", facts={"restarts": 2})
     stored("Failed", facts={"failure_domain": "user", "failure_message": "x"})
     with database.begin() as session:
-        session.add(JobNumbers(job_id=running.job.id, at=now() - 10_000_000, numbers=numbers(7, 7)))
-        history.count(session, {running.job.id: COUNTED})
+        records.count(running.job.id, numbers(7, 7), now() - 10_000_000)
+        records.count(running.job.id, COUNTED)
         taken = {"generation": 1, "state": "ready", "start_time": 1_000_000, "finish_time": 1_500_000}
         history.checkpoint(session, running.job.id, 6, **taken | {"finish_time": 1_200_000})
         history.checkpoint(session, running.job.id, 7, **taken, operators={"a": {"bytes": 30}, "b": {"bytes": 12}})
@@ -329,17 +327,17 @@ def events(text: str) -> list[dict[str, str]]:
     return [dict(line.split(": ", 1) for line in part.split("\n")) for part in parts]
 
 
-def put(database: Database, whole: Whole, count: int) -> None:
-    with database.begin() as session:
-        for n in range(count):
-            history.put_output(session, whole.job.id, "preview", 0, 2 * n, [n, n], json.dumps([{"n": n}, {"n": None}]))
+def put(records: Records, whole: Whole, count: int) -> None:
+    for n in range(count):
+        batch = json.dumps([{"n": n}, {"n": None}])
+        records.show(whole.job.id, [shown(2 * n, timestamps=[n, n], batch=batch)])
 
 
 def test_rows_of_a_job_that_has_ended_are_all_there_and_the_stream_ends(
-    api: Client, stored: Any, database: Database
+    api: Client, stored: Any, records: Records
 ) -> None:
     whole = stored("Finished")
-    put(database, whole, 3)
+    put(records, whole, 3)
     answer = api.get(path_of(whole, "output"))
     assert answer.headers["content-type"].startswith("text/event-stream")
     told = events(answer.text)
@@ -357,12 +355,10 @@ def test_rows_of_a_job_that_has_ended_are_all_there_and_the_stream_ends(
     assert len(json.loads(first["batch"])) == len(first["timestamps"])
 
 
-def test_a_reader_that_comes_again_gets_what_it_has_not_had(api: Client, stored: Any, database: Database) -> None:
+def test_a_reader_that_comes_again_gets_what_it_has_not_had(api: Client, stored: Any, records: Records) -> None:
     """Also when the first rows are not kept any more."""
     whole = stored("Stopped")
-    put(database, whole, 4)
-    with database.begin() as session:
-        session.execute(delete(JobOutput).where(JobOutput.number == 0))
+    put(records, whole, 4)
     told = events(api.get(path_of(whole, "output"), headers={"last-event-id": "1"}).text)
     assert [one.get("id") for one in told] == ["2", "3", None]
 

@@ -20,6 +20,7 @@ from arroyo_udf_plugin.cluster.api.parts import Parts
 from arroyo_udf_plugin.cluster.database.opened import Database
 from arroyo_udf_plugin.cluster.functions.asked import Planned
 from arroyo_udf_plugin.cluster.functions.workshop import BuiltFunction, InvalidFunction, Workshop
+from arroyo_udf_plugin.cluster.records import Records
 
 Schema = Mapping[str, Any]
 _METHODS = ("get", "post", "put", "patch", "delete")
@@ -51,7 +52,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     folder = tmp_path_factory.mktemp("openapi")
     database = Database.open(f"sqlite:///{folder / 'cluster.sqlite'}")
     database.migrate()
-    with Client(create_app(Parts(database, Quick(folder / "functions")))) as client:
+    with Client(create_app(Parts(database, Quick(folder / "functions"), Records(folder)))) as client:
         yield client
     database.close()
 

@@ -25,10 +25,25 @@ from arroyo_udf_plugin.cluster.configuration import configured
 from arroyo_udf_plugin.cluster.database.opened import Database
 from arroyo_udf_plugin.cluster.functions.workshop import Workshop
 from arroyo_udf_plugin.cluster.program import serving
+from arroyo_udf_plugin.cluster.records import Records
 from arroyo_udf_plugin.cluster.security import COOKIE, Guard, Message, Receive, Scope, Security, Send, check_exposed
+from arroyo_udf_plugin.cluster.tokens import CONFIGURED, Caller, Tokens
 from arroyo_udf_plugin.errors import InvalidArgument
 
 TOKEN = "a token that nobody guesses"
+HOST = "localhost:5115"
+ADMIN = Caller(CONFIGURED, "admin")
+
+
+@pytest.fixture
+def guarded(tmp_path: Path) -> Security:
+    """Asks for TOKEN."""
+    return Security(tokens=Tokens(tmp_path, TOKEN), origins=["http://localhost:3000"])
+
+
+def cookie_of(security: Security, caller: Caller = ADMIN) -> str:
+    """As a browser sends it."""
+    return (security.session_cookie(caller, HOST) or "").partition(";")[0]
 
 
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
@@ -85,18 +100,13 @@ def test_a_page_of_another_origin_is_refused(origin: str) -> None:
     assert "access-control-allow-origin" not in answer.headers
 
 
-def test_a_page_of_the_api_itself_and_of_the_allow_list_passes() -> None:
+def test_a_page_of_the_api_itself_and_of_the_allow_list_passes(guarded: Security) -> None:
     security = Security(origins=["http://localhost:3000"])
     assert Sender(security).post("/", headers={"origin": "http://localhost:5115"}, json={}).status_code == 200
     answer = Sender(security).post("/", headers={"origin": "http://localhost:3000"}, json={})
     assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, "http://localhost:3000")
     asked = {"origin": "http://localhost:3000", "access-control-request-method": "PATCH"}
-    assert (
-        Sender(Security(origins=["http://localhost:3000"], token=TOKEN))
-        .request("OPTIONS", "/", headers=asked)
-        .status_code
-        == 204
-    )
+    assert Sender(guarded).request("OPTIONS", "/", headers=asked).status_code == 204
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH"])
@@ -128,28 +138,44 @@ def test_a_body_that_is_too_long_is_refused_whether_it_says_so_or_not() -> None:
     assert "100 bytes" in error_of(answer)
 
 
-def test_a_token_is_needed_everywhere_but_for_liveness() -> None:
-    guarded = Sender(Security(token=TOKEN))
-    answer = guarded.get("/api/v1/ping")
+def test_a_token_is_needed_everywhere_but_for_probes(guarded: Security) -> None:
+    sender = Sender(guarded)
+    answer = sender.get("/api/v1/ping")
     assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
     assert TOKEN not in error_of(answer)
-    assert guarded.get("/health/live").status_code == 200
+    assert "arroyo-udf login" in error_of(answer)
+    assert sender.get("/health/live").status_code == 200
     for wrong in ("Bearer", f"Bearer {TOKEN}x", f"Basic {TOKEN}", TOKEN, "Bearer ä".encode()):
-        assert guarded.get("/", headers={"authorization": wrong}).status_code == 401
-    assert guarded.get("/", headers={"authorization": f"bearer {TOKEN}"}).status_code == 200
+        assert sender.get("/", headers={"authorization": wrong}).status_code == 401
+    assert sender.get("/", headers={"authorization": f"bearer {TOKEN}"}).status_code == 200
 
 
-def test_a_cookie_reads_and_does_not_write() -> None:
-    security = Security(token=TOKEN)
-    cookie = security.session_cookie()
-    assert TOKEN not in cookie
-    assert {"HttpOnly", "SameSite=Strict"} <= set(cookie.split("; "))
-    assert "Secure" in Security(token=TOKEN, tls=True).session_cookie()
-    value = cookie.partition(";")[0]
-    assert Sender(security).get("/", headers={"cookie": value}).status_code == 200
-    assert Sender(security).post("/", headers={"cookie": value}, json={}).status_code == 401
-    for wrong in (f"{COOKIE}=", f"{COOKIE}={TOKEN}", "x", f"{value}0", Security(token="another").session_cookie()):
-        assert Sender(security).get("/", headers={"cookie": wrong}).status_code == 401
+@pytest.mark.parametrize("path", ["/health/live", "/health/ready"])
+def test_probes_are_answered_under_any_name(guarded: Security, path: str) -> None:
+    """Kubernetes asks under the address of the pod."""
+    assert Sender(guarded).get(path, headers={"host": "10.0.0.7:5115"}).status_code == 200
+    assert Sender(guarded).get("/health", headers={"host": "10.0.0.7:5115"}).status_code == 403
+
+
+def test_a_cookie_reads_and_changes_only_from_the_own_page(guarded: Security) -> None:
+    told = guarded.session_cookie(ADMIN, HOST) or ""
+    assert TOKEN not in told
+    assert {"HttpOnly", "SameSite=Strict"} <= set(told.split("; "))
+    assert "Secure" in (Security(tokens=guarded.tokens, tls=True).session_cookie(ADMIN, HOST) or "")
+    value, sender = cookie_of(guarded), Sender(guarded)
+    name = value.partition("=")[0]
+    assert name == f"{COOKIE}_5115", "two clusters on one machine do not log each other's browsers out"
+    assert sender.get("/", headers={"cookie": value}).status_code == 200
+    for method in ("POST", "PUT", "PATCH", "DELETE"):
+        own = {"cookie": value, "origin": "http://localhost:5115"}
+        assert sender.request(method, "/", headers=own, json={}).status_code == 200
+        assert sender.request(method, "/", headers={"cookie": value}, json={}).status_code == 401
+        listed = {"cookie": value, "origin": "http://localhost:3000"}
+        assert sender.request(method, "/", headers=listed, json={}).status_code == 401, "pages elsewhere need the token"
+    assert sender.get("/", headers={"cookie": value, "authorization": "Bearer x"}).status_code == 401
+    other = cookie_of(Security(tokens=Tokens(Path("nowhere"), "another")))
+    for wrong in (f"{name}=", f"{name}={TOKEN}", "x", f"{value}0", other, value.replace("configured", "owner")):
+        assert sender.get("/", headers={"cookie": wrong}).status_code == 401
 
 
 def test_an_address_with_nul_is_refused() -> None:
@@ -160,7 +186,7 @@ def test_an_address_with_nul_is_refused() -> None:
 def test_origins_of_the_settings_may_use_the_api(tmp_path: Path, database: Database) -> None:
     api = {"origins": ["http://localhost:3000", "https://Board.example"]}
     settings = configured(None, {"data": str(tmp_path / "data"), "api": api}, {}).settings
-    with Client(create_app(Parts.configured(database, settings, lambda: None))) as client:
+    with Client(create_app(Parts.configured(database, settings, lambda: None)), tmp_path / "data") as client:
         for origin in ("http://localhost:3000", "https://board.example"):
             answer = client.get("/api/v1/jobs", headers={"origin": origin})
             assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, origin)
@@ -170,20 +196,20 @@ def test_origins_of_the_settings_may_use_the_api(tmp_path: Path, database: Datab
         configured(None, {"api": {"origins": ["localhost:3000"]}}, {})
 
 
-def test_only_loopback_is_open_without_token_and_tls() -> None:
+def test_only_loopback_is_open_without_token_and_tls(guarded: Security) -> None:
     for address in ("127.0.0.1", "::1", "localhost", "127.3.2.1"):
         check_exposed(address, Security())
     for address in ("0.0.0.0", "::", "192.168.1.5", "cluster.example"):
-        with pytest.raises(ValueError, match=r"api\.token"):
+        with pytest.raises(ValueError, match=r"api\.no_token"):
             check_exposed(address, Security())
         with pytest.raises(ValueError, match="--insecure"):
-            check_exposed(address, Security(token=TOKEN))
-        check_exposed(address, Security(token=TOKEN), insecure=True)
-        check_exposed(address, Security(token=TOKEN, tls=True))
+            check_exposed(address, guarded)
+        check_exposed(address, guarded, insecure=True)
+        check_exposed(address, Security(tokens=guarded.tokens, tls=True))
 
 
-def test_the_token_is_not_in_a_text_of_the_settings() -> None:
-    assert TOKEN not in repr(Security(token=TOKEN))
+def test_the_token_is_not_in_a_text_of_the_settings(guarded: Security) -> None:
+    assert TOKEN not in repr(guarded)
 
 
 def test_what_comes_after_the_body_comes_through() -> None:
@@ -212,9 +238,9 @@ def test_what_comes_after_the_body_comes_through() -> None:
     assert [one["type"] for one in heard] == ["http.request", "http.disconnect"]
 
 
-def test_a_client_that_shows_the_token_gets_a_cookie_that_reads(tmp_path: Path, database: Database) -> None:
+def test_a_client_that_shows_the_token_gets_a_cookie(tmp_path: Path, database: Database, guarded: Security) -> None:
     """As a page does before it opens an event stream."""
-    parts = Parts(database, Workshop(tmp_path / "functions"), security=Security(token=TOKEN))
+    parts = Parts(database, Workshop(tmp_path / "functions"), Records(tmp_path), security=guarded)
     with Client(create_app(parts)) as api:
         assert api.get("/api/v1/jobs").status_code == 401
         assert api.post("/api/v1/session", json={}).status_code == 401
@@ -248,7 +274,9 @@ def test_with_a_certificate_the_api_speaks_tls_only(tmp_path: Path, database: Da
     cert, key = self_signed(tmp_path)
     api = {"http_port": 0, "tls_cert": str(cert), "tls_key": str(key), "token": TOKEN}
     settings = configured(None, {"data": str(tmp_path / "data"), "api": api}, {}).settings
-    with serving(database, settings, lambda: None) as address:
+    with serving(database, settings, lambda: None) as (address, login):
+        assert login is not None
+        assert login.startswith(f"{address}/api/v1/login?code=")
         assert address.startswith("https://127.0.0.1:")
         port = address.rpartition(":")[2]
         context = ssl.create_default_context(cafile=cert)

@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from asgi_client import Client
+from clusters import shown
 
-from arroyo_udf_plugin.cluster.database import history
-from arroyo_udf_plugin.cluster.database.opened import Database
+from arroyo_udf_plugin.cluster.records import Records
 
 ZSTD = b"\x28\xb5\x2f\xfd"
 
@@ -62,10 +62,9 @@ def test_a_short_answer_is_left_as_it_is(api: Client) -> None:
     assert api.delete("/api/v1/udfs/udf_0").json() == {"error": "UDF not found"}
 
 
-def test_a_stream_is_never_compressed(api: Client, stored: Any, database: Database) -> None:
+def test_a_stream_is_never_compressed(api: Client, stored: Any, records: Records) -> None:
     whole = stored("Finished")
-    with database.begin() as session:
-        history.put_output(session, whole.job.id, "preview", 0, 0, [1], json.dumps(["x" * 5000]))
+    records.show(whole.job.id, [shown(0, batch=json.dumps(["x" * 5000]))])
     path = f"/api/v1/pipelines/{whole.pipeline.id}/jobs/{whole.job.id}/output"
     headers, body = raw(api, path, "zstd")
     assert "content-encoding" not in headers

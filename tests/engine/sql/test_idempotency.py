@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 from sql_world import run, run_killed
 
+from arroyo_udf_plugin.engine.embedded import run_pipeline
+from arroyo_udf_plugin.pipeline.document import pipeline_of
+
 pytestmark = pytest.mark.once
 
 FUNCTIONS = """
@@ -83,6 +86,9 @@ QUERIES = {
     "(SELECT id, lag(alt) OVER (PARTITION BY small ORDER BY day) AS before FROM timed)",
     "full join": PAIRS + "SELECT key(coalesce('a' || CAST(a.k AS TEXT), 'none') || coalesce('b' || CAST(b.k AS TEXT), "
     "'none')) AS key FROM a FULL JOIN b ON a.window = b.window AND a.k = b.k",
+    "all rows": "SELECT key(CAST(id AS TEXT)) AS key FROM (SELECT * FROM flights ORDER BY alt, id LIMIT 9)",
+    "groups of all rows": "SELECT key(CAST(count(*) AS TEXT) || tag) AS key FROM (SELECT id % 4 AS n, left(tail, 1) AS "
+    "tag FROM flights WHERE tail IS NOT NULL) GROUP BY n, tag",
 }
 
 
@@ -126,6 +132,27 @@ def test_each_row_has_a_key_of_its_own_in_all_calls_of_all_engines(
 
     assert run_killed(QUERIES[name], ["keyed.so"], monkeypatch) == {"rows (key)": rows}
     assert calls() == first
+
+
+def test_results_of_a_query_over_all_rows_have_keys_that_do_not_depend_on_their_order(place: Path) -> None:
+    """They are called behind it."""
+    described = {
+        "name": "ordered",
+        "source": {"type": "files", "paths": ["flights"]},
+        "operators": [
+            {"type": "query", "tables": {"f": "source"}, "sql": ""},
+            {"plugin": "keyed.so", "calls": ["k = key(small)"]},
+        ],
+        "sinks": [{"type": "blackhole"}],
+    }
+    for order in ("id", "id DESC"):
+        described["operators"][0]["sql"] = f"SELECT CAST(small AS TEXT) AS small FROM f ORDER BY {order}"
+        run_pipeline(pipeline_of(described))
+        found = calls()
+        if order == "id":
+            first = found
+    assert found == first
+    assert sum(map(len, found.values())) == len({key for own in found.values() for key in own}) == 24
 
 
 def test_functions_have_keys_of_their_own(place: Path) -> None:

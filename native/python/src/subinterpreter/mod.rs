@@ -5,7 +5,7 @@
 //! | [`creation`] | makes a subinterpreter                                                  |
 //! | [`halting`]  | ends those that do not end, when the process does                       |
 //! | [`home`]     | a subinterpreter with the thread that it lives in                       |
-//! | [`shares`]   | a batch, cut for the workers                                            |
+//! | [`shares`]   | a call in several workers                                               |
 //! | [`stopping`] | Ctrl-C during a call                                                    |
 //! | [`worker`]   | a home with a plugin's functions                                        |
 //!
@@ -95,7 +95,7 @@ impl Instance for Subinterpreters {
         sync::check_timeout(signature)?;
         let call = Arc::new(Call::new(function as usize, batch, self.workers.len()));
         let (sender, answers) = channel();
-        self.idlest().into_iter().take(call.shares).for_each(|worker| worker.run(Arc::clone(&call), sender.clone()));
+        self.idlest().into_iter().take(call.shares()).for_each(|worker| worker.run(Arc::clone(&call), sender.clone()));
         drop(sender);
         let Some(answered) = call.collect(&answers, handlers::end_call) else {
             call.stopping.ask();
@@ -107,7 +107,7 @@ impl Instance for Subinterpreters {
             discard(answered);
             return Err(Failure::internal(text));
         }
-        if answered.len() < call.shares {
+        if answered.len() < call.shares() {
             discard(answered);
             return Err(Failure::state(format!("{}: the plugin is closed: load it again", signature.name)));
         }

@@ -1,5 +1,5 @@
-//! A batch of a sync function, cut into shares. A worker takes the next share when it has run one, so a worker on a slower
-//! core runs fewer of them, and one that is busy with another call none.
+//! A call of a sync function in several workers: each takes the next share of the batch when it has run one, and one that is
+//! busy with another call takes none.
 //!
 //! Guarantees: a worker holds the batch only while it runs a share, and has given it back before the host gets the answer
 //! (R19); unless the host has not waited for it, because of Ctrl-C.
@@ -9,16 +9,13 @@ use crate::pyarrow::RowErrors;
 use crate::sync;
 use arroyo_udf_plugin::abi::ArrowArray;
 use arroyo_udf_plugin::arrow::Batch;
+use arroyo_udf_plugin::isolation::shares;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// The least rows of a share: for fewer, another thread is not worth waking.
-const LEAST_ROWS: usize = 256;
-/// The most shares for each worker: enough to even out their speeds.
-const MOST_SHARES: usize = 4;
 /// How often a call that waits for its shares looks for Ctrl-C.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -33,30 +30,32 @@ pub struct Call {
     pub stopping: Arc<Stopping>,
     /// Of the host, which waits.
     pub batch: Weak<Batch>,
-    rows: usize,
-    /// How many shares there are.
-    pub shares: usize,
+    shares: Vec<Range<usize>>,
     next: AtomicUsize,
 }
 
 impl Call {
     pub fn new(function: usize, batch: &Arc<Batch>, workers: usize) -> Call {
-        let rows = batch.rows();
-        let shares = if workers == 1 { 1 } else { (rows / LEAST_ROWS).clamp(1, MOST_SHARES * workers) };
-        Call { function, stopping: Arc::default(), batch: Arc::downgrade(batch), rows, shares, next: AtomicUsize::new(0) }
+        let shares = shares::cut(0..batch.rows(), workers);
+        Call { function, stopping: Arc::default(), batch: Arc::downgrade(batch), shares, next: AtomicUsize::new(0) }
+    }
+
+    /// How many shares there are.
+    pub fn shares(&self) -> usize {
+        self.shares.len()
     }
 
     /// The number and the rows of the next share. None: all are taken.
     pub fn next(&self) -> Option<(usize, Range<usize>)> {
         let number = self.next.fetch_add(1, Relaxed);
-        (number < self.shares).then(|| (number, self.rows * number / self.shares..self.rows * (number + 1) / self.shares))
+        self.shares.get(number).map(|rows| (number, rows.clone()))
     }
 
     /// The answers of all shares, in order. None: `stop` has answered true, between two looks at what has come. Fewer: the
     /// workers have ended.
     pub fn collect(&self, answers: &Receiver<Answer>, stop: impl Fn() -> bool) -> Option<Vec<Answered>> {
         let mut all = Vec::new();
-        while all.len() < self.shares {
+        while all.len() < self.shares() {
             match answers.recv_timeout(LOOK) {
                 Ok(answer) => all.push(answer),
                 Err(RecvTimeoutError::Disconnected) => break,

@@ -11,6 +11,7 @@
 pub mod contract;
 pub mod process;
 pub mod python;
+pub mod shares;
 
 use crate::arrow::Batch;
 use crate::exports::{self, Plugin, Ran};

@@ -6,7 +6,7 @@
 
 use super::executor::{Attempt, Orders};
 use super::{Runtime, State};
-use crate::machine::{Outcome, Stuck, Token};
+use crate::machine::{Outcome, Stuck, Token, Weigh};
 use crate::timer::now;
 use crate::value::Value;
 use std::collections::{HashMap, VecDeque};
@@ -18,6 +18,40 @@ pub enum Ended {
     Whole(Outcome<Value>),
     /// The rows of a micro-batch.
     Rows(Vec<Outcome<Value>>),
+}
+
+impl Ended {
+    pub fn outcomes(&self) -> &[Outcome<Value>] {
+        match self {
+            Ended::Whole(outcome) => std::slice::from_ref(outcome),
+            Ended::Rows(outcomes) => outcomes,
+        }
+    }
+
+    /// Of values and texts.
+    pub fn bytes(&self) -> u64 {
+        self.outcomes().iter().map(bytes).sum()
+    }
+
+    /// Its largest value becomes an error with this text. False: it has none.
+    pub fn lose_largest(&mut self, text: &str) -> bool {
+        let outcomes = match self {
+            Ended::Whole(outcome) => std::slice::from_mut(outcome),
+            Ended::Rows(outcomes) => outcomes,
+        };
+        let values = outcomes.iter_mut().filter(|outcome| matches!(outcome, Outcome::Value(_)));
+        let Some(largest) = values.max_by_key(|outcome| bytes(outcome)) else { return false };
+        *largest = Outcome::Error(text.into());
+        true
+    }
+}
+
+fn bytes(outcome: &Outcome<Value>) -> u64 {
+    match outcome {
+        Outcome::Value(value) => value.bytes(),
+        Outcome::Error(text) => text.len() as u64,
+        Outcome::TimedOut(_) | Outcome::Cancelled => 0,
+    }
 }
 
 /// A call that has not ended.

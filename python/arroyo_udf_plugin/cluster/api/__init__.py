@@ -10,7 +10,9 @@ libraries.py  functions are stored before something refers to them
 told.py       rows of the database as answers        buttons.py   what a pipeline's button does
 catalog.py    the connectors                          statements.py   a saved table as a CREATE TABLE
 failures.py   answers of requests that fail           bodies.py    JSON that can be stored
+quotas.py     limits of what all have together
 pages.py      pages of lists                          transport.py HEAD, and answers that are compressed
+streams.py    waiting for rows
 
 Guarantees: two processes of it on one database give the same answers. What it has answered is committed. It runs no
 code of users.
@@ -20,12 +22,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator
+from functools import partial
 
 import fastapi
 from starlette.applications import Starlette
 from starlette.routing import Mount, Route
 
 from ...version import __version__
+from ..functions.turns import Busy
 from ..monitoring.exposition import Exposition
 from ..monitoring.serving import metrics_of
 from ..monitoring.stored import by_state, from_database
@@ -40,6 +44,7 @@ from .output import router as output
 from .parts import Parts
 from .pipelines import router as pipelines
 from .profiles import router as profiles
+from .restoring import router as restoring
 from .tables import router as tables
 from .transport import Transport
 from .udfs import router as udfs
@@ -62,9 +67,11 @@ def create_app(parts: Parts) -> App:
     )
     api.state.parts = parts
     failures.install(api)
-    for router in (ping, connectors, profiles, tables, udfs, pipelines, jobs, checkpoints, output, metrics):
+    api.add_exception_handler(Busy, _busy)
+    api.openapi = partial(failures.document, api)  # type: ignore[method-assign]
+    for router in (ping, connectors, profiles, tables, udfs, pipelines, jobs, checkpoints, restoring, output, metrics):
         api.include_router(router, prefix="/v1")
-    for router in (pipelines, jobs, checkpoints, output, metrics):
+    for router in (pipelines, jobs, checkpoints, restoring, output, metrics):
         own = [fastapi.Depends(_our_organization)]
         api.include_router(router, prefix=_ORGANIZATION, dependencies=own, include_in_schema=False)
 
@@ -74,19 +81,23 @@ def create_app(parts: Parts) -> App:
         yield
         await parts.workshop.close()
 
+    known = [from_database(parts.database, parts.records), by_state(parts.database), parts.quotas.tell, *parts.sources]
     routes = [
+        Route("/", health.page),
         Route("/health/live", health.live),
         Route("/health/ready", health.ready),
-        Route(
-            "/metrics",
-            metrics_of(Exposition([from_database(parts.database), by_state(parts.database), *parts.sources])),
-        ),
+        Route("/metrics", metrics_of(Exposition(known))),
         Mount("/api", api),
     ]
     outer = Starlette(routes=routes, lifespan=lifespan)
     outer.state.parts = parts
     app = Transport(outer)
     return app if parts.security is None else Guard(app, parts.security)
+
+
+async def _busy(request: fastapi.Request, error: Exception) -> fastapi.Response:
+    assert isinstance(error, Busy)
+    return await failures.refused(request, request.app.state.parts.quotas.refusal_of(error))
 
 
 async def _our_organization(organization_id: str) -> None:

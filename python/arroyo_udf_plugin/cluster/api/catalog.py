@@ -6,7 +6,7 @@ import abc
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import pydantic
 
@@ -24,7 +24,10 @@ class _Form(pydantic.BaseModel):
 
 
 class _Config(_Form):
-    """The form of a table, or of a profile. kind: what the table is; None: the connector is only one."""
+    """The form of a table, or of a profile. kind: what the table is; None: the connector is only one. example: a right
+    configuration."""
+
+    example: ClassVar[Mapping[str, Any]] = {}
 
     def kind(self) -> TableType | None:
         return None
@@ -35,6 +38,8 @@ class _Config(_Form):
 
 
 class _Impulse(_Config):
+    example: ClassVar[Mapping[str, Any]] = {"event_rate": 10}
+
     event_rate: Annotated[float, pydantic.Field(gt=0, allow_inf_nan=False, title="Messages per second")]
     event_time_interval: Annotated[int | None, pydantic.Field(ge=1, title="Microseconds between event times")] = None
     message_count: Annotated[int | None, pydantic.Field(ge=0, title="Number of messages; none: without an end")] = None
@@ -50,6 +55,8 @@ class _Impulse(_Config):
 
 
 class _SingleFile(_Config):
+    example: ClassVar[Mapping[str, Any]] = {"path": "/data/rows.json", "table_type": "source"}
+
     path: Annotated[_Path, pydantic.Field(title="Path")]
     table_type: Literal["source", "sink"]
     wait_for_control: bool = True
@@ -91,6 +98,8 @@ class _FilesSink(_Config):
 
 
 class _Files(_Config):
+    example: ClassVar[Mapping[str, Any]] = {"table_type": {"type": "source", "path": "/data/in/*.json"}}
+
     table_type: Annotated[_FilesSource | _FilesSink, pydantic.Field(discriminator="type")]
 
     def kind(self) -> TableType | None:
@@ -106,6 +115,8 @@ class _Nothing(_Config):
 
 
 class _Table(_Config):
+    example: ClassVar[Mapping[str, Any]] = {"table": "rows"}
+
     table: Annotated[_Text | None, pydantic.Field(min_length=1, title="Table, if it has another name")] = None
 
     def options(self) -> Options:
@@ -115,8 +126,27 @@ class _Table(_Config):
 class _Address(_Config):
     uri: Annotated[_Path, pydantic.Field(title="URI", json_schema_extra={"format": "var-str"})]
 
+    begins: ClassVar[tuple[str, ...]]
+
+    @pydantic.field_validator("uri")
+    @classmethod
+    def _is_of_this_database(cls, uri: str) -> str:
+        if not uri.startswith((*cls.begins, "${", "{{")):  # a variable may be all of it
+            raise ValueError(f"it begins with {' or '.join(cls.begins)}, such as {cls.example['uri']}")
+        return uri
+
     def options(self) -> Options:
         return {"uri": self.uri}
+
+
+class _PostgresAddress(_Address):
+    begins = ("postgresql://", "postgres://")
+    example: ClassVar[Mapping[str, Any]] = {"uri": "postgresql://user:password@host/name"}
+
+
+class _SqliteAddress(_Address):
+    begins = ("sqlite:",)
+    example: ClassVar[Mapping[str, Any]] = {"uri": "sqlite:/data/rows.db"}
 
 
 @dataclass(frozen=True)
@@ -160,7 +190,7 @@ def _schema(model: type[pydantic.BaseModel]) -> str:
 
 
 _FILES: dict[str, Any] = {"source": True, "sink": True}
-_DATABASE: dict[str, Any] = {"table": _Table, "profile": _Address, "secrets": ("uri",), "sink": True}
+_DATABASE: dict[str, Any] = {"table": _Table, "secrets": ("uri",), "sink": True}
 
 KINDS: Mapping[str, Kind] = {
     kind.id: kind
@@ -170,10 +200,10 @@ KINDS: Mapping[str, Kind] = {
         Kind(
             "impulse", "Impulse", "Rows that count", _Impulse, source=True, schemas=False, shape="M3 12h5l3-8v16l3-8h7"
         ),
-        Kind("postgres", "PostgreSQL", "A table of a PostgreSQL database", **_DATABASE),
+        Kind("postgres", "PostgreSQL", "A table of a PostgreSQL database", profile=_PostgresAddress, **_DATABASE),
         Kind("preview", "Preview", "Shows rows in the output stream", _Nothing, sink=True, hidden=True),
         Kind("single_file", "Single File", "One file", _SingleFile, hidden=True, **_FILES),
-        Kind("sqlite", "SQLite", "A table of a SQLite database", **_DATABASE),
+        Kind("sqlite", "SQLite", "A table of a SQLite database", profile=_SqliteAddress, **_DATABASE),
         Kind("stdout", "Stdout", "Shows rows in the output stream", _Nothing, sink=True),
     )
 }
@@ -184,7 +214,10 @@ def config_of(model: type[_Config], config: Mapping[str, Any]) -> _Config:
     try:
         return model.model_validate(dict(config))
     except pydantic.ValidationError as error:
-        told = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()]
+        found = error.errors()
+        told = [f"{'.'.join(map(str, one['loc']))}: {one['msg'].removeprefix('Value error, ')}" for one in found]
+        if any(one["type"] == "extra_forbidden" for one in found):
+            told = [f"it has other keys: {'; '.join(told)}; write, for example, {json.dumps(dict(model.example))}"]
         raise ValueError("; ".join(told)) from None
 
 

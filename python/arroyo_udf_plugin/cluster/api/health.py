@@ -1,16 +1,30 @@
-"""Whether the API answers: for clients, and for programs that restart it."""
+"""Whether the API answers: for clients, and for programs that restart it. How a browser logs in."""
 
 from __future__ import annotations
 
 import fastapi
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
-from .failures import LOG
-from .parts import Parts
+from ..tokens import Caller
+from .failures import LOG, Refusal
+from .parts import Parts, TheCaller, ThePart
+from .shapes.base import Login
 
 router = fastapi.APIRouter(tags=["ping"])
+
+_PAGE = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>arroyo-udf</title>
+<h1>arroyo-udf</h1>
+<p>This is the API of a cluster. It has the endpoints of the Arroyo engine.</p>
+<ul>
+<li><a href="/api/v1/pipelines">/api/v1/pipelines</a>: pipelines
+<li><a href="/api/v1/jobs">/api/v1/jobs</a>: their jobs
+<li><a href="/api/v1/api-docs/openapi.json">/api/v1/api-docs/openapi.json</a>: what else there is
+<li><a href="/metrics">/metrics</a>: numbers, for Prometheus
+</ul>
+"""
 
 
 @router.get("/ping")
@@ -20,13 +34,44 @@ async def ping() -> str:
 
 
 @router.post("/session", response_class=Response)
-async def session(request: fastapi.Request) -> Response:
-    """Sets the cookie with which a browser that knows the token can open event streams."""
-    parts: Parts = request.app.state.parts
+async def session(request: fastapi.Request, parts: ThePart, caller: TheCaller) -> Response:
+    """Sets the cookie that logs a browser in whose page knows a token. It reads, and if the page is the API's own, it
+    changes what the token may change."""
     answer = Response()
-    if parts.security is not None and parts.security.token is not None:
-        answer.headers["set-cookie"] = parts.security.session_cookie()
+    _log_in(parts, answer, caller, request)
     return answer
+
+
+@router.post("/logins")
+async def new_login(parts: ThePart, caller: TheCaller) -> Login:
+    """An address that logs a browser in as this caller, once, within ten minutes."""
+    return Login(path=login_path(parts.logins.new(caller)))
+
+
+def login_path(code: str) -> str:
+    return f"/api/v1/login?code={code}"
+
+
+@router.get("/login", response_class=Response, include_in_schema=False)
+async def login(request: fastapi.Request, parts: ThePart, code: str = "") -> Response:
+    """Sets the cookie, and goes on to the page of the API."""
+    caller = parts.logins.take(code)
+    if caller is None:
+        raise Refusal(403, "this login was used before, or is too old: `arroyo-udf login` prints a new one")
+    answer = Response(status_code=303, headers={"location": "/", "cache-control": "no-store"})
+    _log_in(parts, answer, caller, request)
+    return answer
+
+
+def _log_in(parts: Parts, answer: Response, caller: Caller, request: fastapi.Request) -> None:
+    cookie = None if parts.security is None else parts.security.session_cookie(caller, request.headers.get("host", ""))
+    if cookie is not None:
+        answer.headers["set-cookie"] = cookie
+
+
+async def page(request: Request) -> HTMLResponse:
+    """What a browser finds at `/`, if nobody serves another page there."""
+    return HTMLResponse(_PAGE)
 
 
 async def live(request: Request) -> JSONResponse:
@@ -35,11 +80,13 @@ async def live(request: Request) -> JSONResponse:
 
 
 async def ready(request: Request) -> JSONResponse:
-    """It can work: the database answers, and is of its revision."""
+    """It can work: the database answers, and is of its revision; and the controller of this process, if any, lives."""
     parts: Parts = request.app.state.parts
     try:
         await run_in_threadpool(parts.database.check)
     except Exception as error:
         LOG.warning("the database cannot be used: %s", error)  # who asks needs no token: addresses are not told
         return JSONResponse({"error": "the database cannot be used: the log says why"}, 503)
+    if not parts.is_controlled():
+        return JSONResponse({"error": "the controller of this program has ended: start the program again"}, 503)
     return JSONResponse({"status": "ready"})

@@ -12,7 +12,7 @@ from ..database import pipelines as rows
 from ..database.errors import NotFound
 from ..database.pipelines import Whole
 from .failures import Refusal
-from .pages import After, Limit, most
+from .pages import After, Labels, Limit, States, chosen, most
 from .parts import ThePart
 from .shapes.base import Listed, Page
 from .shapes.jobs import Job, JobLogMessage, Level
@@ -31,10 +31,13 @@ def job_at(session: Session, id: str, job_id: str) -> Whole:
 
 
 @router.get("/jobs")
-def every_job(parts: ThePart) -> Listed[Job]:
+def every_job(parts: ThePart, labels: Labels = None, states: States = None) -> Listed[Job]:
     """Those of all pipelines, the newest first, without previews."""
+    asked = chosen(labels, states)
     with parts.database.read() as session:
-        return Listed(data=[job_of(pipeline.id, job, status) for pipeline, job, status in rows.all_listed(session)])
+        return Listed(
+            data=[job_of(pipeline.id, job, status) for pipeline, job, status in rows.all_listed(session, asked)]
+        )
 
 
 @router.get("/pipelines/{id}/jobs")

@@ -1,6 +1,6 @@
 """What jobs do per second, for graphs of a job.
 
-Counts come from the database, where the controller keeps some minutes of them; here they become rates.
+The controller keeps the counts of some minutes in files; here they become rates.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from typing import Any
 
 import fastapi
 
-from ..database import history
-from ..database.models import JobNumbers
 from ..database.opened import now
 from ..numbers import upgraded
+from ..records import Counted
 from .jobs import job_at
 from .parts import ThePart
 from .shapes.base import Listed
@@ -31,6 +30,8 @@ _COUNTED: Mapping[MetricName, str] = {
     "backpressure": "blocked",
 }
 """What is shown, and the count whose rate it is."""
+_SHOWN = 300_000_000
+"""Microseconds."""
 _TOLD_AGAIN = 6_000_000
 """Microseconds after which a job that does something would have told new counts."""
 _LEAST = 500_000
@@ -43,11 +44,11 @@ _Key = tuple[int, MetricName, int]
 def groups(parts: ThePart, id: str, job_id: str) -> Listed[OperatorMetricGroup]:
     """What passes each node in a second, for the last minutes. Empty until there are two counts."""
     with parts.database.read() as session:
-        found = history.numbers(session, job_at(session, id, job_id).job.id)
-    return Listed(data=list(metric_groups(found)))
+        job_at(session, id, job_id)
+    return Listed(data=list(metric_groups(parts.records.numbers(job_id, now() - _SHOWN))))
 
 
-def metric_groups(numbers: Sequence[JobNumbers]) -> Iterator[OperatorMetricGroup]:
+def metric_groups(numbers: Sequence[Counted]) -> Iterator[OperatorMetricGroup]:
     """numbers: by time. No rate comes of the counts of two generations, or, of an older worker, of a lower one."""
     lines: dict[_Key, list[Metric]] = defaultdict(list)
     counted = [(row.at, row.numbers.get("generation"), _counts(row.numbers)) for row in _spaced(_until(now(), numbers))]
@@ -70,22 +71,22 @@ def metric_groups(numbers: Sequence[JobNumbers]) -> Iterator[OperatorMetricGroup
         )
 
 
-def _spaced(numbers: Sequence[JobNumbers]) -> Sequence[JobNumbers]:
+def _spaced(numbers: Sequence[Counted]) -> Sequence[Counted]:
     """Without those that come right after others, when a checkpoint is told: a rate of some milliseconds says
     nothing. The second one stays: a short job has no others."""
-    kept: list[JobNumbers] = []
+    kept: list[Counted] = []
     for row in numbers:
         if len(kept) < 2 or row.at - kept[-1].at >= _LEAST:
             kept.append(row)
     return kept
 
 
-def _until(time: int, numbers: Sequence[JobNumbers]) -> Sequence[JobNumbers]:
+def _until(time: int, numbers: Sequence[Counted]) -> Sequence[Counted]:
     """With what holds now: counts that do not change are not told again, and the rate of an idle job is 0."""
     if not numbers or time - numbers[-1].at < _TOLD_AGAIN:
         return numbers
     last = numbers[-1]
-    return [*numbers, JobNumbers(job_id=last.job_id, at=time, numbers=last.numbers)]
+    return [*numbers, Counted(time, last.numbers)]
 
 
 def _counts(numbers: Mapping[str, Any]) -> dict[_Key, float]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from pathlib import Path
 from typing import Annotated, Any
 
 import fastapi
@@ -12,20 +14,30 @@ from fastapi.responses import Response
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
+from ...engine.epoch_files import EpochFiles
+from ...engine.manifest import difference
+from ...engine.store import open_store
+from ...errors import InvalidArgument, InvalidState
 from ..database import history
 from ..database import pipelines as rows
-from ..database.errors import NotFound
+from ..database.errors import Ended, NotFound, Taken
+from ..database.ids import id_of
 from ..database.pipelines import Whole
+from ..database.sealing import opened
 from ..functions.artifacts import moved
+from ..functions.roots import outside_of
 from .bodies import JsonRoute
 from .failures import Refusal
 from .libraries import with_stored
-from .pages import After, Limit, most
-from .parts import Parts, ThePart
+from .pages import After, Labels, Limit, States, checked, chosen, most
+from .parts import Parts, TheCaller, ThePart
 from .planned import PlannedQuery, plan_query
 from .shapes.base import Page
 from .shapes.pipelines import (
     LONGEST_INTERVAL,
+    ActionPost,
+    ActionRefused,
+    ActionResult,
     Pipeline,
     PipelineGraph,
     PipelinePatch,
@@ -36,17 +48,34 @@ from .shapes.pipelines import (
     ValidateQueryPost,
 )
 from .shapes.udfs import Udf
-from .told import pipeline_of
+from .told import HIDDEN, NOT_TOLD, pipeline_of
 
 router = fastapi.APIRouter(tags=["pipelines"], route_class=JsonRoute)
+_PATIENCE = 5.0  # seconds for an object store that does not answer
 
+Key = Annotated[
+    str | None,
+    fastapi.Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=200,
+        description="A text of the client's, new for each pipeline: a request that is sent again makes no second one.",
+    ),
+]
 OwnId = Annotated[str, fastapi.Path(min_length=1, max_length=200)]
 
 
 @router.post("/pipelines/validate_query")
 async def validate_query(parts: ThePart, asked: ValidateQueryPost) -> QueryValidationResult:
     """What a query becomes, or what is wrong with it, which is no error of this request."""
-    found = await plan_query(parts, asked.query, asked.udfs)
+    found = await plan_query(
+        parts,
+        asked.query,
+        asked.udfs,
+        parallelism=asked.parallelism,
+        environment=asked.env_vars,
+        state_url=asked.state_url,
+    )
     graph = found.planned.graph
     return QueryValidationResult(
         graph=None if graph is None else PipelineGraph.model_validate(graph), errors=found.diagnostics
@@ -54,9 +83,38 @@ async def validate_query(parts: ThePart, asked: ValidateQueryPost) -> QueryValid
 
 
 @router.post("/pipelines")
-async def create(parts: ThePart, asked: PipelinePost) -> Pipeline:
+async def create(parts: ThePart, caller: TheCaller, asked: PipelinePost, key: Key = None) -> Pipeline:
     """Plans a query, and wishes that it runs."""
-    return await _created(parts, asked, None)
+    if key is None:
+        return await _created(parts, asked, None)
+    return await _once(parts, id_of("pl", caller.name, key), asked, partial(_created, parts, asked))
+
+
+async def _once(parts: Parts, id: str, asked: PipelinePost, create: Callable[[str], Awaitable[Pipeline]]) -> Pipeline:
+    """Makes a pipeline with this id, or tells the one that an earlier request of the same key has made."""
+    made = await run_in_threadpool(_made, parts, id, asked)
+    if made is not None:
+        return made
+    try:
+        return await create(id)
+    except Taken:  # by a request of the same key, at the same moment
+        made = await run_in_threadpool(_made, parts, id, asked)
+        if made is None:
+            raise
+        return made
+
+
+def _made(parts: Parts, id: str, asked: PipelinePost) -> Pipeline | None:
+    """Raises Refusal if another request had the same key."""
+    try:
+        whole = _read(parts, id)
+    except NotFound:
+        return None
+    row = whole.pipeline
+    same = row.query == asked.query and row.udfs == [udf.model_dump() for udf in asked.udfs or ()]
+    if not same or (not row.is_preview and (row.name, row.tags) != (asked.name, asked.tags or {})):
+        raise Refusal(409, "this Idempotency-Key was used for another request: take a new one")
+    return pipeline_of(whole)
 
 
 @router.put("/pipelines/{id}")
@@ -66,6 +124,7 @@ async def create_as(parts: ThePart, id: OwnId, asked: PipelinePost) -> Pipeline:
 
 
 async def _created(parts: Parts, asked: PipelinePost, id: str | None) -> Pipeline:
+    _with_hidden(asked.env_vars or {}, {})
     found = await plan_query(
         parts,
         asked.query,
@@ -75,6 +134,7 @@ async def _created(parts: Parts, asked: PipelinePost, id: str | None) -> Pipelin
         environment=asked.env_vars,
         state_url=asked.state_url,
     )
+    _check_place(parts, asked)
     every = asked.checkpoint_interval_micros or found.checkpoint_interval or parts.checkpoint_interval
     return await _stored(
         parts,
@@ -86,34 +146,58 @@ async def _created(parts: Parts, asked: PipelinePost, id: str | None) -> Pipelin
         checkpoint_interval_micros=every,
         tags=asked.tags,
         state_url=asked.state_url,
+        checkpoints=parts.checkpoints,
         env_vars=asked.env_vars,
         scheduler_config=asked.scheduler_config,
         tables=found.tables,
     )
 
 
+def _check_place(parts: Parts, asked: PipelinePost) -> None:
+    """Raises Refusal for a place of the state that is none, or is outside of the folders that may be used."""
+    if asked.state_url is None:
+        return
+    try:
+        where = rows.state_location(asked.state_url, asked.env_vars or {})
+    except InvalidArgument as error:
+        raise Refusal(400, f"state_url: {error}") from None
+    if parts.roots is not None and not where.is_below([Path(root) for root in parts.roots]):
+        raise Refusal(400, f"state_url: {where} is outside of the folders that pipelines may use")
+
+
 @router.post("/pipelines/preview")
-async def preview(parts: ThePart, asked: PreviewPost) -> Pipeline:
+async def preview(parts: ThePart, caller: TheCaller, asked: PreviewPost, key: Key = None) -> Pipeline:
     """Runs a query for a minute; what comes out is in the output stream of its job."""
+    if key is None:
+        return await _previewed(parts, asked, None)
+    return await _once(parts, id_of("pl", caller.name, "preview", key), asked, partial(_previewed, parts, asked))
+
+
+async def _previewed(parts: Parts, asked: PreviewPost, id: str | None) -> Pipeline:
     name = f"preview_{time.time_ns() // 1_000_000}"
     sinks = "both" if asked.enable_sinks else "preview"
-    found = await plan_query(parts, asked.query, asked.udfs, name, sinks=sinks)
+    _with_hidden(asked.env_vars or {}, {})
+    found = await plan_query(parts, asked.query, asked.udfs, name, sinks=sinks, environment=asked.env_vars)
     return await _stored(
         parts,
         asked,
         found,
+        id=id,
         name=name,
         checkpoint_interval_micros=LONGEST_INTERVAL,
+        env_vars=asked.env_vars,
         is_preview=True,
         ttl_micros=parts.preview_ttl,
     )
 
 
-async def _stored(parts: Parts, asked: PipelinePost | PreviewPost, found: PlannedQuery, **own: Any) -> Pipeline:
+async def _stored(parts: Parts, asked: PipelinePost, found: PlannedQuery, **own: Any) -> Pipeline:
     """The pipeline that was planned, with its job, which is to run. own: the rest of what `rows.create` takes."""
     program = found.program
+    gone: list[str] = []
 
     def write(session: Session, libraries: Mapping[str, str]) -> Pipeline:
+        gone[:] = parts.quotas.check_new(session, own.get("parallelism", 1), own.get("is_preview", False))
         whole = rows.create(
             session,
             query=asked.query,
@@ -128,16 +212,21 @@ async def _stored(parts: Parts, asked: PipelinePost | PreviewPost, found: Planne
         return pipeline_of(whole)
 
     stored = await with_stored(parts, found.used, write)
+    for job_id in gone:
+        parts.records.remove(job_id)
     parts.wake()
     return stored
 
 
 @router.get("/pipelines")
-def listed(parts: ThePart, limit: Limit = 10, starting_after: After = None) -> Page[Pipeline]:
+def listed(
+    parts: ThePart, limit: Limit = 10, starting_after: After = None, labels: Labels = None, states: States = None
+) -> Page[Pipeline]:
     """The newest first, without previews."""
+    asked = chosen(labels, states)
     with parts.database.read() as session:
         try:
-            found = rows.listed(session, most(limit), starting_after)
+            found = rows.listed(session, most(limit), starting_after, asked)
         except NotFound as error:
             raise Refusal(400, str(error)) from None
         return Page(data=[pipeline_of(one) for one in found.rows], has_more=found.has_more)
@@ -156,38 +245,102 @@ def patch(parts: ThePart, id: str, asked: PipelinePatch) -> Pipeline:
     changes = {name: getattr(asked, name) for name in asked.model_fields_set if getattr(asked, name) is not None}
     with parts.database.begin() as session:
         whole = rows.get(session, id)
+        if "tags" in changes:
+            whole.pipeline.tags = changes.pop("tags")
+            session.flush()
         if changes:
-            _check_change(whole, changes)
+            if "env_vars" in changes:
+                changes["env_vars"] = _with_hidden(changes["env_vars"], whole.job.env_vars)
+            _check_change(parts, whole, changes)
+            parts.quotas.check_change(session, whole, changes)
             rows.change(session, id, changes)
         told = pipeline_of(rows.get(session, id))
     parts.wake()
     return told
 
 
-def _check_change(whole: Whole, changes: Mapping[str, Any]) -> None:
-    """Raises Refusal for what would never happen."""
+def _with_hidden(asked: Mapping[str, str], now: Mapping[str, Any]) -> dict[str, Any]:
+    """Variables as they are asked for; those that a client knows as hidden only stay as they are. Raises Refusal."""
+    for name, value in asked.items():
+        if value == HIDDEN and name not in now:
+            raise Refusal(400, f"env_vars.{name}: {NOT_TOLD}")
+    return {name: now[name] if value == HIDDEN else value for name, value in asked.items()}
+
+
+def _readable(variables: Mapping[str, Any]) -> Mapping[str, str]:
+    """Raises Refusal if a secret cannot be read."""
+    try:
+        return opened(variables)
+    except InvalidState as error:
+        raise Refusal(409, f"env_vars.{error}") from None
+
+
+def _check_change(parts: Parts, whole: Whole, changes: Mapping[str, Any]) -> None:
+    """Raises Refusal for what would never happen, and for files that may not be used."""
+    program = whole.pipeline.program
+    if parts.roots is not None and "env_vars" in changes:
+        values = _readable({**program.get("variables", {}), **changes["env_vars"]})
+        if (why := outside_of(program["pipeline"], parts.roots, values)) is not None:
+            raise Refusal(400, f"env_vars: {why}")
     if whole.pipeline.is_preview and set(changes) - {"stop"}:
         raise Refusal(400, "a preview can only be stopped: create a pipeline of its query")
+
+
+@router.post("/pipelines/actions")
+def act(parts: ThePart, asked: ActionPost) -> ActionResult:
+    """Stops, starts or restarts all pipelines that fit, each for itself."""
+    if not asked.labels and not asked.states:
+        raise Refusal(400, "say which pipelines are meant: by labels, states, or both")
+    if asked.how is not None and (asked.action != "stop" or asked.how == "none"):
+        raise Refusal(400, "how: it says how to stop: checkpoint, graceful, immediate or force")
+    which = checked(asked.labels or {}, asked.states or ())
+    with parts.database.read() as session:
+        found = [whole.pipeline.id for whole in rows.all_listed(session, which)]
+    result = ActionResult(done=[], refused=[])
+    for id in found:
+        try:
+            with parts.database.begin() as session:
+                _act(parts, session, id, asked)
+            result.done.append(id)
+        except (Refusal, NotFound, Ended) as refused:
+            result.refused.append(ActionRefused(id=id, error=str(refused)))
+    parts.wake()
+    return result
+
+
+def _act(parts: Parts, session: Session, id: str, asked: ActionPost) -> None:
+    """Raises Refusal, NotFound, Ended."""
+    if asked.action == "stop":
+        rows.change(session, id, {"stop": asked.how or "checkpoint"})
+        return
+    parts.quotas.check_change(session, rows.get(session, id), {"stop": "none"})
+    if asked.action == "start":
+        rows.change(session, id, {"stop": "none"})
+    else:
+        rows.restart(session, id, force=bool(asked.force), ignore_state=bool(asked.ignore_state))
 
 
 @router.post("/pipelines/{id}/restart")
 async def restart(parts: ThePart, id: str, asked: PipelineRestart) -> Pipeline:
     """Starts the job anew, from its last checkpoint or without state, also if it has stopped or failed."""
-    found = await _planned_anew(parts, id, asked) if asked.replan else None
+    found = await _planned_anew(parts, id, asked) if asked.replans else None
 
     def write(session: Session, libraries: Mapping[str, str]) -> Pipeline:
-        if rows.get(session, id).pipeline.is_preview:
+        whole = rows.get(session, id)
+        if whole.pipeline.is_preview:
             raise Refusal(400, "a preview is not restarted: make a new one")
+        parts.quotas.check_change(session, whole, {"stop": "none"})
         if found is not None:
             rows.replan(
                 session,
                 id,
+                query=asked.query,
                 program=moved(found.program, libraries),
                 graph=found.planned.graph or {},
                 tables=found.tables,
                 libraries=found.program["artifacts"].values(),
             )
-        whole = rows.restart(session, id, force=bool(asked.force), ignore_state=bool(asked.ignore_state))
+        whole = rows.restart(session, id, force=bool(asked.force), ignore_state=asked.discards)
         return pipeline_of(whole)
 
     told = await with_stored(parts, () if found is None else found.used, write)
@@ -197,20 +350,36 @@ async def restart(parts: ThePart, id: str, asked: PipelineRestart) -> Pipeline:
 
 async def _planned_anew(parts: Parts, id: str, asked: PipelineRestart) -> PlannedQuery:
     """A pipeline as it would be created now. Raises Refusal if it could not go on from its checkpoints."""
-    whole = await run_in_threadpool(_read, parts, id)
-    pipeline, job, _ = whole
+    pipeline, job, _ = whole = await run_in_threadpool(_read, parts, id)
     found = await plan_query(
         parts,
-        pipeline.query,
+        pipeline.query if asked.query is None else asked.query,
         [Udf.model_validate(udf) for udf in pipeline.udfs],
         _safe(pipeline.name),
-        job.parallelism,
-        environment=job.env_vars,
+        job.parallelism if asked.discards else pipeline.program["pipeline"].get("parallelism", 1),
+        environment=_readable(job.env_vars),
         state_url=pipeline.state_url,
     )
-    if not asked.ignore_state and _without_libraries(found.program) != _without_libraries(pipeline.program):
-        raise Refusal(400, "the query means something else by now, so it cannot go on: send ignore_state, too")
+    program = found.program
+    if not asked.discards and _without_libraries(program) != _without_libraries(pipeline.program):
+        why = await run_in_threadpool(_why_not, whole, found.planned.fingerprint or {})
+        if why is not None:
+            raise Refusal(400, f"the query means something else by now, so it cannot go on: {why}; send discard_state")
     return found
+
+
+def _why_not(whole: Whole, fingerprint: Mapping[str, Any]) -> str | None:
+    """Why the state in the job's checkpoints does not fit to a pipeline; None: it fits, as far as this tells."""
+    place = rows.state_of(whole.job)
+    if place is None:
+        return None
+    try:
+        files = EpochFiles(open_store(place, _PATIENCE))
+        numbers = files.numbers()
+        was = files.read(numbers[-1]).fingerprint if numbers else {}
+        return difference(was, {**fingerprint, "name": was["name"]}) if was else None
+    except (InvalidArgument, FileNotFoundError) as error:
+        return f"its checkpoints cannot be read here ({error})"
 
 
 def _read(parts: Parts, id: str) -> Whole:
@@ -229,7 +398,7 @@ def _without_libraries(program: Mapping[str, Any]) -> Any:
 def delete(parts: ThePart, id: str) -> Response:
     """With its job and all that is known of it. The answer is empty."""
     with parts.database.begin() as session:
-        rows.delete(session, id, parts.checkpoints)
+        rows.delete(session, id)
     parts.wake()
     return Response()
 

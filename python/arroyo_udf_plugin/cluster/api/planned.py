@@ -10,9 +10,11 @@ from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 
+from ...errors import InvalidState
 from ..database import connections
 from ..database import functions as saved_functions
 from ..database.models import ConnectionProfile, ConnectionTable
+from ..database.sealing import opened
 from ..functions.asked import Diagnostic, Planned, Table
 from ..functions.workshop import BuiltFunction, InvalidFunction
 from .failures import LOG, Refusal
@@ -151,6 +153,10 @@ def _tables(parts: Parts, query: str) -> tuple[list[_Saved], dict[str, str]]:
 
 def saved_table(table: ConnectionTable, profile: ConnectionProfile | None) -> Table:
     """For a plan. One that another version has stored may have a problem; it matters to queries that use the table."""
+    try:
+        opened({} if profile is None else profile.config)
+    except InvalidState as error:
+        return Table(name=table.name, problem=f"the profile {profile.name if profile else ''} cannot be used: {error}")
     try:
         return Table(name=table.name, statement=statement_of(table, profile))
     except (KeyError, ValueError) as error:

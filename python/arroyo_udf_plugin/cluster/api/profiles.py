@@ -11,13 +11,14 @@ from fastapi.responses import Response
 
 from ..database import connections as rows
 from ..database.models import ConnectionProfile as ProfileRow
+from ..database.sealing import Unopened
 from .bodies import JsonRoute
 from .catalog import KINDS, Kind, config_of
 from .failures import Refusal
-from .parts import ThePart
+from .parts import ThePart, for_admins
 from .shapes.base import Listed
 from .shapes.connections import ConnectionProfile, ConnectionProfilePatch, ConnectionProfilePost, TestSourceMessage
-from .told import HIDDEN
+from .told import HIDDEN, NOT_TOLD
 
 router = fastapi.APIRouter(tags=["connections"], route_class=JsonRoute)
 
@@ -35,7 +36,7 @@ def listed(parts: ThePart) -> Listed[ConnectionProfile]:
         return Listed(data=[profile_of(row) for row in rows.profiles(session)])
 
 
-@router.post("/connection_profiles")
+@router.post("/connection_profiles", dependencies=[fastapi.Depends(for_admins)])
 def create(parts: ThePart, asked: ConnectionProfilePost) -> ConnectionProfile:
     """Secrets of its configuration are kept, and never told again."""
     _check(asked.connector, asked.config)
@@ -55,7 +56,7 @@ def test(asked: ConnectionProfilePost) -> TestSourceMessage:
     )
 
 
-@router.patch("/connection_profiles/{id}")
+@router.patch("/connection_profiles/{id}", dependencies=[fastapi.Depends(for_admins)])
 def change(parts: ThePart, id: str, asked: ConnectionProfilePatch) -> ConnectionProfile:
     """Pipelines keep what they have, until they are restarted with `replan`."""
     changes: dict[str, Any] = {} if asked.name is None else {"name": asked.name}
@@ -64,6 +65,9 @@ def change(parts: ThePart, id: str, asked: ConnectionProfilePatch) -> Connection
         if asked.config is not None:
             secrets = kind_of(row.connector).secrets
             hidden = {name for name in secrets if asked.config.get(name) == HIDDEN and name in row.config}
+            for name in hidden:
+                if isinstance(row.config[name], Unopened):
+                    raise Refusal(409, f"config: {name}: it cannot be kept ({row.config[name].why}): write the value")
             changes["config"] = {**asked.config, **{name: row.config[name] for name in hidden}}
             _check(row.connector, changes["config"])
         return profile_of(rows.change_profile(session, id, changes))
@@ -77,7 +81,7 @@ def autocomplete(parts: ThePart, id: str) -> Completions:
     return Completions(values={})
 
 
-@router.delete("/connection_profiles/{id}", response_class=Response)
+@router.delete("/connection_profiles/{id}", response_class=Response, dependencies=[fastapi.Depends(for_admins)])
 def delete(parts: ThePart, id: str) -> Response:
     """Not while tables use it. The answer is empty."""
     with parts.database.begin() as session:
@@ -95,7 +99,9 @@ def kind_of(connector: str) -> Kind:
 def profile_of(row: ProfileRow) -> ConnectionProfile:
     kind = KINDS.get(row.connector)
     secrets = () if kind is None else kind.secrets
-    config = {name: HIDDEN if name in secrets else value for name, value in row.config.items()}
+    config = {
+        name: HIDDEN if name in secrets or isinstance(value, Unopened) else value for name, value in row.config.items()
+    }
     return ConnectionProfile(
         id=row.id, name=row.name, connector=row.connector, config=config, description=row.description
     )
@@ -108,7 +114,7 @@ def _check(connector: str, config: Mapping[str, Any]) -> None:
         raise Refusal(400, f"the connector {connector} has no profiles: create a table of it")
     for name in kind.secrets:
         if config.get(name) == HIDDEN:
-            raise Refusal(400, f"config: {name}: {HIDDEN} stands for a value that is not told: write the value")
+            raise Refusal(400, f"config: {name}: {NOT_TOLD}")
     try:
         config_of(kind.profile, config)
     except ValueError as error:

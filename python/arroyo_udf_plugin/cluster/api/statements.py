@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..database.models import ConnectionProfile, ConnectionTable
+from ..database.sealing import Unopened
 from .catalog import KINDS, config_of
 from .shapes.connections import ConnectionSchema, Format, SourceField
 
@@ -59,7 +60,8 @@ def variables_of(profile: ConnectionProfile) -> dict[str, str]:
     kind = KINDS.get(profile.connector)
     if kind is None:
         return {}
-    return {variable_of(profile, name): str(profile.config[name]) for name in kind.secrets if name in profile.config}
+    there = {name: profile.config[name] for name in kind.secrets if name in profile.config}
+    return {variable_of(profile, name): str(one) for name, one in there.items() if not isinstance(one, Unopened)}
 
 
 def check_schema(schema: ConnectionSchema) -> None:

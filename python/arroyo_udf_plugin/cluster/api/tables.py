@@ -19,10 +19,10 @@ from ..database.opened import now
 from ..functions.asked import Planned
 from .bodies import JsonRoute
 from .catalog import table_type
-from .failures import Refusal
+from .failures import STREAM, Refusal
 from .json_schemas import fields_of
 from .pages import After, Limit, most
-from .parts import Parts, ThePart
+from .parts import Parts, ThePart, for_admins
 from .planned import saved_table
 from .profiles import kind_of, profile_of
 from .shapes.base import Page
@@ -53,7 +53,7 @@ def listed(parts: ThePart, limit: Limit = 10, starting_after: After = None) -> P
         return Page(data=[_told(row) for row in found.rows], has_more=found.has_more)
 
 
-@router.post("/connection_tables")
+@router.post("/connection_tables", dependencies=[fastapi.Depends(for_admins)])
 async def create(parts: ThePart, asked: ConnectionTablePost) -> ConnectionTable:
     """Queries may use it by its name from now on."""
     if asked.schema_ is not None and asked.schema_.inferred and not asked.schema_.fields:
@@ -109,7 +109,7 @@ async def _opened(parts: Parts, row: TableOf, sample: bool = False) -> Planned:
     )
 
 
-@router.patch("/connection_tables/{id}")
+@router.patch("/connection_tables/{id}", dependencies=[fastapi.Depends(for_admins)])
 def change(parts: ThePart, id: str, asked: ConnectionTablePatch) -> ConnectionTable:
     """Pipelines keep what they have, until they are restarted with `replan`."""
     with parts.database.read() as session:
@@ -132,7 +132,7 @@ def change(parts: ThePart, id: str, asked: ConnectionTablePatch) -> ConnectionTa
         return _told(rows.change_table(session, id, changes))
 
 
-@router.post("/connection_tables/test", response_class=StreamingResponse)
+@router.post("/connection_tables/test", response_class=StreamingResponse, responses=STREAM)
 async def test(parts: ThePart, asked: ConnectionTablePost) -> StreamingResponse:
     """Whether the table can be opened, step by step, as server-sent events; the last one is done."""
     return StreamingResponse(_tested(parts, asked), media_type="text/event-stream")
@@ -172,7 +172,7 @@ async def test_schema(asked: ConnectionSchema) -> Response:
     return Response()
 
 
-@router.delete("/connection_tables/{id}", response_class=Response)
+@router.delete("/connection_tables/{id}", response_class=Response, dependencies=[fastapi.Depends(for_admins)])
 def delete(parts: ThePart, id: str) -> Response:
     """Not while pipelines use it. The answer is empty."""
     with parts.database.begin() as session:

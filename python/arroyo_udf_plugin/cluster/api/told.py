@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from sqlalchemy.orm import object_session
+
+from ..database import jobs
 from ..database.models import Job as JobRow
 from ..database.models import JobLog, JobStatus
 from ..database.models import Udf as UdfRow
-from ..database.pipelines import Whole
+from ..database.pipelines import TERMINAL, Whole
 from .buttons import button
 from .shapes.jobs import ErrorDomain, FailureReason, Job, JobLogMessage, Level
 from .shapes.pipelines import Pipeline, PipelineGraph, StopType
@@ -15,6 +18,20 @@ from .shapes.udfs import GlobalUdf, Language, Udf
 
 HIDDEN = "********"
 """Instead of a value that is never told."""
+NOT_TOLD = f"{HIDDEN} stands for a value that is not told: write the value"
+
+
+NOBODY_LEADS = "no controller runs: start arroyo-udf cluster, or arroyo-udf controller"
+
+
+def waits_for(job: JobRow, status: JobStatus) -> str | None:
+    """Why nothing happens to a job that has not ended as it is wished. None: it has, or a controller is at it."""
+    session = object_session(job)
+    if session is None or (status.state in TERMINAL and job.revision == job.fulfilled):
+        return None
+    if "is_led" not in session.info:  # once for a list
+        session.info["is_led"] = jobs.is_led(session)
+    return None if session.info["is_led"] else NOBODY_LEADS
 
 
 def pipeline_of(whole: Whole) -> Pipeline:
@@ -35,6 +52,7 @@ def pipeline_of(whole: Whole) -> Pipeline:
         preview=row.is_preview,
         state_url=row.state_url,
         tags=row.tags,
+        waits_for=waits_for(job, status),
     )
 
 
@@ -61,6 +79,7 @@ def job_of(pipeline_id: str, job: JobRow, status: JobStatus) -> Job:
         created_at=job.created_at,
         scheduler_config=job.scheduler_config,
         env_vars=dict.fromkeys(job.env_vars, HIDDEN),
+        waits_for=waits_for(job, status),
     )
 
 

@@ -16,7 +16,7 @@ from ..functions.workshop import BuiltFunction, InvalidFunction
 from .bodies import JsonRoute
 from .failures import Refusal
 from .libraries import with_stored
-from .parts import Parts, ThePart
+from .parts import Parts, ThePart, for_admins
 from .shapes.base import Listed
 from .shapes.udfs import GlobalUdf, Language, UdfPatch, UdfPost, UdfValidationResult, ValidateUdfPost
 from .told import udf_of
@@ -31,7 +31,7 @@ def listed(parts: ThePart) -> Listed[GlobalUdf]:
         return Listed(data=[udf_of(row, _url(row)) for row in rows.listed(session)])
 
 
-@router.post("/udfs")
+@router.post("/udfs", dependencies=[fastapi.Depends(for_admins)])
 async def create(parts: ThePart, asked: UdfPost) -> GlobalUdf:
     """Builds a function, and keeps it."""
     built = await _built(parts, asked.definition, asked.language)
@@ -51,7 +51,7 @@ async def create(parts: ThePart, asked: UdfPost) -> GlobalUdf:
     return await with_stored(parts, [built], write)
 
 
-@router.patch("/udfs/{id}")
+@router.patch("/udfs/{id}", dependencies=[fastapi.Depends(for_admins)])
 async def change(parts: ThePart, id: str, asked: UdfPatch) -> GlobalUdf:
     """Pipelines keep theirs, until they are restarted with `replan`."""
 
@@ -82,7 +82,7 @@ async def validate(parts: ThePart, asked: ValidateUdfPost) -> UdfValidationResul
     return UdfValidationResult(udf_name=built.name, errors=[])
 
 
-@router.delete("/udfs/{id}", response_class=Response)
+@router.delete("/udfs/{id}", response_class=Response, dependencies=[fastapi.Depends(for_admins)])
 def delete(parts: ThePart, id: str) -> Response:
     """Pipelines that use it keep theirs. The answer is empty."""
     with parts.database.begin() as session:

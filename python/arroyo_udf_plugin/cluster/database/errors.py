@@ -22,6 +22,10 @@ class InUse(ArroyoUdfError):
     """It cannot be deleted, because others need it."""
 
 
+class Ended(ArroyoUdfError):
+    """The job has done all that it was to do."""
+
+
 class Deposed(ArroyoUdfError):
     """Another controller leads."""
 

@@ -7,29 +7,57 @@ and the generation that it starts from, so that a worker of an older generation 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 from sqlalchemy import delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
-from ..states import State
+from ..states import SETTLED, State
 from .errors import Deposed
 from .models import Job, JobStatus, Leader, Leftover, Pipeline
 from .opened import now
 from .pipelines import TERMINAL
 
+ALIVE = 20_000_000
+"""Microseconds after which a leader that has said nothing is taken for dead: some beats."""
+_UNDER_WAY = tuple(state for state in State if state not in SETTLED)
+
 _ROW = 1  # the id of the leader's row
 
 
-def lead(session: Session, controller: str) -> int:
-    """Makes this controller the leader, which holds the lock (see `leading.py`). Returns its term."""
+class Lead(NamedTuple):
+    """deaths: how many leaders in a row have ended without a word before this one."""
+
+    term: int
+    deaths: int
+
+
+def lead(session: Session, controller: str) -> Lead:
+    """Makes this controller the leader, which holds the lock (see `leading.py`)."""
     found = session.get(Leader, _ROW, with_for_update=True)
     if found is None:
-        session.add(Leader(id=_ROW, controller=controller, term=1))
-        return 1
-    found.controller, found.term = controller, found.term + 1
-    return found.term
+        session.add(Leader(id=_ROW, controller=controller, term=1, seen_at=now(), deaths=0))
+        return Lead(1, 0)
+    found.deaths = found.deaths + 1 if found.seen_at is not None else 0
+    found.controller, found.term, found.seen_at = controller, found.term + 1, now()
+    return Lead(found.term, found.deaths)
+
+
+def beat(session: Session, is_healthy: bool) -> None:
+    """The leader lives. is_healthy: long enough that deaths before it count no more."""
+    session.execute(update(Leader).values({"seen_at": now()} | ({"deaths": 0} if is_healthy else {})))
+
+
+def give_up(session: Session) -> None:
+    """The leader ends as it should."""
+    session.execute(update(Leader).values(seen_at=None, deaths=0))
+
+
+def is_led(session: Session) -> bool:
+    """Whether a controller has said lately that it leads."""
+    seen = session.scalar(select(Leader.seen_at))
+    return seen is not None and abs(now() - seen) < ALIVE
 
 
 def fence(session: Session, controller: str, term: int) -> None:
@@ -39,15 +67,25 @@ def fence(session: Session, controller: str, term: int) -> None:
         raise Deposed("another controller leads")
 
 
-def to_watch(session: Session) -> Sequence[str]:
-    """Ids of jobs that are not at their end, or have a wish that nobody has seen."""
-    is_open = or_(JobStatus.state.not_in(TERMINAL), Job.pending)
+def open_jobs(session: Session) -> Sequence[str]:
+    """Ids of jobs that are not at their end, or not as they are wished."""
+    is_open = or_(JobStatus.state.not_in(TERMINAL), Job.revision != Job.fulfilled)
     return session.scalars(select(Job.id).join(JobStatus, JobStatus.job_id == Job.id).where(is_open)).all()
 
 
-def pending(session: Session) -> Sequence[str]:
-    """Ids of jobs with a wish that nobody has seen."""
-    return session.scalars(select(Job.id).where(Job.pending)).all()
+def unfulfilled(session: Session) -> Sequence[str]:
+    """Ids of jobs that are not as they are wished, since the wish was changed."""
+    return session.scalars(select(Job.id).where(Job.revision != Job.fulfilled)).all()
+
+
+def in_states(session: Session, states: Iterable[State]) -> Sequence[str]:
+    """Ids of jobs."""
+    return session.scalars(select(JobStatus.job_id).where(JobStatus.state.in_(list(map(str, states))))).all()
+
+
+def under_way(session: Session) -> Sequence[str]:
+    """Ids of jobs in states that they are to leave."""
+    return in_states(session, _UNDER_WAY)
 
 
 def open_generations(session: Session) -> dict[str, int]:
@@ -56,10 +94,28 @@ def open_generations(session: Session) -> dict[str, int]:
     return {row.job_id: row.generation for row in session.execute(found)}
 
 
+def running(session: Session, job_ids: Sequence[str]) -> set[str]:
+    """Those of the jobs that are not at their end."""
+    found = select(JobStatus.job_id).where(JobStatus.job_id.in_(job_ids), JobStatus.state.not_in(TERMINAL))
+    return set(session.scalars(found))
+
+
 def generations(session: Session, job_ids: Sequence[str]) -> dict[str, int]:
     """Of those jobs that there are."""
     found = select(JobStatus.job_id, JobStatus.generation).where(JobStatus.job_id.in_(job_ids))
     return {row.job_id: row.generation for row in session.execute(found)}
+
+
+def histories(session: Session, job_ids: Sequence[str]) -> dict[str, int]:
+    """Those whose checkpoints the running, or last, generations of these jobs have."""
+    found = select(JobStatus.job_id, JobStatus.history).where(JobStatus.job_id.in_(job_ids))
+    return {row.job_id: row.history for row in session.execute(found)}
+
+
+def came_to(session: Session, job_id: str, epoch: int) -> None:
+    """Somebody has told this epoch: no later generation may go on from an earlier one."""
+    later = JobStatus.job_id == job_id, JobStatus.epoch < epoch
+    session.execute(update(JobStatus).where(*later).values(epoch=epoch))
 
 
 def by_state(session: Session) -> dict[str, int]:
@@ -79,9 +135,9 @@ def by_state(session: Session) -> dict[str, int]:
     return counts
 
 
-def seen(session: Session, job_id: str, revision: int) -> None:
-    """The controller knows the wish of this revision; a later one stays pending."""
-    session.execute(update(Job).where(Job.id == job_id, Job.revision == revision).values(pending=False))
+def fulfil(session: Session, job_id: str, revision: int) -> None:
+    """The fact is as this revision of the wish has it."""
+    session.execute(update(Job).where(Job.id == job_id, Job.revision == revision).values(fulfilled=revision))
 
 
 def write(session: Session, job_id: str, *, state: str, generation: int, facts: dict[str, Any]) -> bool:

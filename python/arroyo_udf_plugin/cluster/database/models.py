@@ -1,7 +1,7 @@
 """The tables.
 
 A job's wish (`Job`) is written by the API, its fact (`JobStatus`) by the controller; neither writes the other's table,
-but for `Job.pending`, which says that the controller has not seen the wish yet.
+but for `Job.fulfilled`: it is beside the wish because an index finds by it the jobs that are not as they are wished.
 
 `serial` counts rows, for lists; `id` is the public id. Foreign keys that cascade belong to a pipeline and go with it;
 the others restrict. Secrets are in columns of the type `Sealed`.
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from sqlalchemy import JSON, BigInteger, CheckConstraint, ForeignKey, Index, Integer, MetaData, String, Text
+from sqlalchemy import JSON, BigInteger, CheckConstraint, ForeignKey, Index, Integer, MetaData, String, Text, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from ..states import State
@@ -23,6 +23,7 @@ _LANGUAGES = ("python", "rust", "c")
 _LEVELS = ("info", "warn", "error")
 _DOMAINS = ("user", "external", "internal")
 _TABLE_TYPES = ("source", "sink", "lookup")
+_UNFULFILLED = text("revision != fulfilled")
 
 Micros = BigInteger
 _Serial = BigInteger().with_variant(Integer, "sqlite")  # SQLite counts a column of type INTEGER only
@@ -83,15 +84,17 @@ class Pipeline(Base):
 
 class Job(Base):
     """The wish. restart_nonce: goes up with each request to restart. history: with each restart without state; a start
-    resumes from checkpoints of this history. revision: goes up with each change. pending: the controller has not seen
-    the latest."""
+    resumes from checkpoints of this history. restore: what to go back to first: {"epoch" or "savepoint": its name,
+    "doubles": names of sinks that may have rows twice, "nonce": the request's restart_nonce}. revision: goes up with
+    each change. fulfilled: the revision that the fact has come up to.
+    place: where its state is, below which each history has a folder; decided once. None: it has no checkpoints."""
 
     __tablename__ = "jobs"
     __table_args__ = (
         _one_of("stop", STOPS),
         _one_of("restart_mode", ("safe", "force")),
         CheckConstraint("parallelism BETWEEN 1 AND 1024", name="parallelism"),
-        Index("ix_jobs_pending", "pending"),
+        Index("ix_jobs_unfulfilled", "id", sqlite_where=_UNFULFILLED, postgresql_where=_UNFULFILLED),
         {"sqlite_autoincrement": True},
     )
 
@@ -105,18 +108,22 @@ class Job(Base):
     restart_nonce: Mapped[int] = mapped_column(default=0)
     restart_mode: Mapped[str] = mapped_column(String(8), default="safe")
     history: Mapped[int] = mapped_column(default=0)
+    restore: Mapped[dict[str, Any] | None]
+    place: Mapped[str | None] = mapped_column(Text)
     env_vars: Mapped[dict[str, Any]] = mapped_column(Sealed())
     scheduler_config: Mapped[dict[str, Any]]
     revision: Mapped[int] = mapped_column(default=1)
-    pending: Mapped[bool] = mapped_column(default=True)
+    fulfilled: Mapped[int] = mapped_column(default=0)
     created_at: Mapped[int] = mapped_column(Micros)
     updated_at: Mapped[int] = mapped_column(Micros)
 
 
 class JobStatus(Base):
     """The fact. generation: of the workers that run it, or ran it last; up by one before each start. state_since: when
-    the job came into its state. restarts: in a row. restart_nonce, settings: the wishes that the running job has.
-    worker: by which the scheduler finds again what runs."""
+    the job came into its state. restarts: in a row. restart_nonce, settings, history: the wishes that the running job
+    has. restored: the latest restart_nonce whose `restore`, if it had one, is done. epoch: the newest of this history
+    that anybody has told; a generation goes on from it or a later one. worker: by which the scheduler finds again what
+    runs."""
 
     __tablename__ = "job_statuses"
     __table_args__ = (
@@ -137,12 +144,16 @@ class JobStatus(Base):
     failure_domain: Mapped[str | None] = mapped_column(String(16))
     restarts: Mapped[int] = mapped_column(default=0)
     restart_nonce: Mapped[int] = mapped_column(default=0)
+    restored: Mapped[int] = mapped_column(default=0)
+    history: Mapped[int] = mapped_column(default=0)
+    epoch: Mapped[int] = mapped_column(default=0)
     settings: Mapped[dict[str, Any]] = mapped_column(Sealed(("env_vars",)))
     worker: Mapped[dict[str, Any] | None]
 
 
 class Checkpoint(Base):
-    """events: [{"event", "description", "start_time", "finish_time"}]. operators: {operator: {"bytes": n}}."""
+    """events: [{"event", "description", "start_time", "finish_time"}]. operators: {operator: {"bytes": n}}. history:
+    in which it was taken. retained: it can be gone back to."""
 
     __tablename__ = "checkpoints"
     __table_args__ = (
@@ -153,6 +164,8 @@ class Checkpoint(Base):
     job_id: Mapped[str] = _of_job(primary_key=True)
     epoch: Mapped[int] = mapped_column(primary_key=True)
     generation: Mapped[int]
+    history: Mapped[int] = mapped_column(default=0)
+    retained: Mapped[bool] = mapped_column(default=False)
     state: Mapped[str] = mapped_column(String(16))
     checkpoint_type: Mapped[str] = mapped_column(String(16), default="scheduled")
     start_time: Mapped[int] = mapped_column(Micros)
@@ -182,33 +195,6 @@ class JobLog(Base):
     operator_id: Mapped[str | None] = mapped_column(Text)
     task_index: Mapped[int | None]
     error_domain: Mapped[str | None] = mapped_column(String(16))
-
-
-class JobNumbers(Base):
-    """What a running job has counted, every few seconds, for some minutes."""
-
-    __tablename__ = "job_numbers"
-
-    job_id: Mapped[str] = _of_job(primary_key=True)
-    at: Mapped[int] = mapped_column(Micros, primary_key=True)
-    numbers: Mapped[dict[str, Any]]
-
-
-class JobOutput(Base):
-    """Rows of a preview, in their order. number: of the batch in its job, from 0. start_id: how many rows the slice has
-    sent before."""
-
-    __tablename__ = "job_output"
-    __table_args__ = ({"sqlite_autoincrement": True},)
-
-    serial: Mapped[int] = _serial()
-    job_id: Mapped[str] = _of_job()
-    number: Mapped[int]
-    operator_id: Mapped[str] = mapped_column(Text)
-    subtask_idx: Mapped[int]
-    start_id: Mapped[int] = mapped_column(BigInteger)
-    timestamps: Mapped[list[Any]]
-    batch: Mapped[str] = mapped_column(Text)
 
 
 class ConnectionProfile(Base):
@@ -310,13 +296,16 @@ class Leftover(Base):
 
 
 class Leader(Base):
-    """The controller that acts. A single row; term: up by one with each new leader."""
+    """The controller that acts. A single row. term: up by one with each new leader. seen_at: when it has last said that
+    it lives; None: it has given up the lead. deaths: how many leaders in a row have not."""
 
     __tablename__ = "leader"
 
     id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     controller: Mapped[str] = mapped_column(Text)
     term: Mapped[int]
+    seen_at: Mapped[int | None] = mapped_column(Micros)
+    deaths: Mapped[int] = mapped_column(default=0)
 
 
 class KeySample(Base):

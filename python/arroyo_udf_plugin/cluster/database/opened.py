@@ -31,13 +31,20 @@ from . import keying
 from .sealing import Keys
 
 MIGRATIONS = Path(__file__).with_name("migrations")
-LATEST = "v0003"
+LATEST = "v0006"
 """The revision that this program reads and writes: the last of `migrations/versions`."""
 
 KEY_FILE = "secrets.key"
 
-PATIENCE: dict[str, Any] = {"connect_timeout": 10, "tcp_user_timeout": 30_000}
-"""Seconds, and milliseconds, after which a server that does not answer is given up."""
+PATIENCE: dict[str, Any] = {
+    "connect_timeout": 10,
+    "tcp_user_timeout": 30_000,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+}
+"""After which a server that does not answer is given up: seconds, and the second one milliseconds. Keepalives are for a
+connection on which nothing is sent: nobody tells it that the other side is gone."""
 _BUSY = 30.0  # seconds that SQLite waits for another writer
 _READS = "arroyo_udf_reads"  # an option of a connection
 _LOCK = 5115_0001  # PostgreSQL's number of our advisory lock

@@ -1,10 +1,13 @@
 """Pipelines and their jobs, as users wish them: what the API reads and writes.
 
-Each change of a wish raises its revision and marks it as pending; the controller takes it from there.
+Each change of a wish raises its revision, so that it differs from the one that is fulfilled; the controller takes it
+from there.
 """
 
 from __future__ import annotations
 
+import logging
+import os
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -12,14 +15,19 @@ from sqlalchemy import Select, select
 from sqlalchemy import delete as delete_rows
 from sqlalchemy.orm import Session, load_only
 
+from ...connectors.described import VARIABLE
+from ...connectors.location import Location, location_of
+from ...errors import InvalidArgument
 from ..states import State
 from . import artifacts
 from .changes import tell_changes
-from .errors import InUse, NotFound, once
+from .errors import Ended, InUse, NotFound, once
 from .ids import new_id
 from .models import ConnectionTableUse, Job, JobStatus, Leftover, Pipeline
 from .opened import now
 from .paging import Page, page
+
+_log = logging.getLogger(__name__)
 
 TERMINAL = tuple(str(state) for state in State if state.is_terminal)
 
@@ -51,9 +59,11 @@ def create(
     ttl_micros: int | None = None,
     tables: Sequence[str] = (),
     libraries: Collection[str] = (),
+    checkpoints: str | None = None,
 ) -> Whole:
     """Adds a pipeline with its job, which is to run. tables: ids of the connection tables it uses. libraries: hashes of
-    those it has (see `artifacts.py`). Raises Taken."""
+    those it has (see `artifacts.py`). checkpoints: where jobs have their state, if `state_url` does not say it; a
+    preview has none. Raises Taken, InvalidArgument for a place that is none."""
     time = now()
     pipeline = Pipeline(
         id=id or new_id("pl"),
@@ -67,9 +77,12 @@ def create(
         is_preview=is_preview,
         created_at=time,
     )
+    job_id = new_id("job")
+    state = None if is_preview else state_url or checkpoints or None
     job = Job(
-        id=new_id("job"),
+        id=job_id,
         pipeline_id=pipeline.id,
+        place=None if state is None else str(state_location(state, env_vars or {}).child(job_id)),
         stop="none",
         parallelism=parallelism,
         checkpoint_interval_micros=checkpoint_interval_micros,
@@ -79,7 +92,7 @@ def create(
         created_at=time,
         updated_at=time,
     )
-    status = JobStatus(job_id=job.id, state="Created", state_since=time, settings={})
+    status = JobStatus(job_id=job_id, state="Created", state_since=time, settings={})
     with once(f"there is a pipeline {pipeline.id} already"):
         for row in (pipeline, job, status):
             session.add(row)
@@ -112,15 +125,30 @@ def of_jobs(session: Session, job_ids: Sequence[str]) -> list[Whole]:
     return [Whole(*found) for found in session.execute(_whole().where(Job.id.in_(job_ids)))]
 
 
-def listed(session: Session, limit: int, starting_after: str | None = None) -> Page[Whole]:
+class Chosen(NamedTuple):
+    """Pipelines that have all of these tags, and whose jobs are in one of these states. Empty: whatever they have."""
+
+    tags: Mapping[str, str] = {}
+    states: Sequence[str] = ()
+
+    def of(self, found: Select[Any]) -> Select[Any]:
+        for name, value in self.tags.items():
+            found = found.where(Pipeline.tags[name].as_string() == value)
+        return found.where(JobStatus.state.in_(self.states)) if self.states else found
+
+
+EVERY = Chosen()
+
+
+def listed(session: Session, limit: int, starting_after: str | None = None, chosen: Chosen = EVERY) -> Page[Whole]:
     """Without previews."""
-    found = page(session, _listed(), Pipeline.serial, Pipeline.id, limit, starting_after)
+    found = page(session, chosen.of(_listed()), Pipeline.serial, Pipeline.id, limit, starting_after)
     return Page([Whole(*row) for row in found.rows], found.has_more)
 
 
-def all_listed(session: Session) -> list[Whole]:
+def all_listed(session: Session, chosen: Chosen = EVERY) -> list[Whole]:
     """Newest first, without previews. Of pipelines, only ids and graphs are read: there may be thousands."""
-    few = _listed().options(load_only(Pipeline.id, Pipeline.graph, raiseload=True))
+    few = chosen.of(_listed()).options(load_only(Pipeline.id, Pipeline.graph, raiseload=True))
     return [Whole(*row) for row in session.execute(few.order_by(Pipeline.serial.desc()))]
 
 
@@ -139,17 +167,29 @@ def change(session: Session, pipeline_id: str, changes: Mapping[str, Any]) -> Wh
     return whole
 
 
-def restart(session: Session, pipeline_id: str, *, force: bool = False, ignore_state: bool = False) -> Whole:
-    """Asks for a new start, with the state of the last checkpoint or without; it also is a wish to run.
+def restart(
+    session: Session,
+    pipeline_id: str,
+    *,
+    force: bool = False,
+    ignore_state: bool = False,
+    restore: Mapping[str, Any] | None = None,
+) -> Whole:
+    """Asks for a new start, with the state of the last checkpoint or without; it also is a wish to run. restore: what
+    to go back to first, see `Job`; a last checkpoint before that would be given up, and push an old one out, so there
+    is none.
 
-    Raises NotFound.
+    Raises NotFound, Ended for a job that has nothing left to do.
     """
     whole = _locked(session, pipeline_id)
     job = whole.job
+    if whole.status.state == State.FINISHED:
+        raise Ended("its job has finished, and all rows are in its sinks: to run the query again, create a pipeline")
     job.stop = "none"
     job.restart_nonce += 1
-    job.restart_mode = "force" if force else "safe"
+    job.restart_mode = "force" if force or restore is not None else "safe"
     job.history += ignore_state
+    job.restore = None if restore is None else {**restore, "nonce": job.restart_nonce}
     _mark(session, job)
     session.flush()
     return whole
@@ -159,17 +199,20 @@ def replan(
     session: Session,
     pipeline_id: str,
     *,
+    query: str | None,
     program: Mapping[str, Any],
     graph: Mapping[str, Any],
     tables: Sequence[str],
     libraries: Collection[str],
 ) -> None:
-    """What the next generation of its job runs. tables: ids of the connection tables that it uses. libraries: hashes.
+    """What the next generation of its job runs. query: None: the same. tables: ids of the connection tables that it
+    uses. libraries: hashes.
 
     Raises NotFound.
     """
     pipeline = _locked(session, pipeline_id).pipeline
     pipeline.program, pipeline.graph = dict(program), dict(graph)
+    pipeline.query = pipeline.query if query is None else query
     session.execute(delete_rows(ConnectionTableUse).where(ConnectionTableUse.pipeline_id == pipeline_id))
     _use(session, pipeline_id, tables)
     artifacts.use(session, pipeline_id, libraries)
@@ -180,13 +223,40 @@ def _use(session: Session, pipeline_id: str, tables: Sequence[str]) -> None:
     session.add_all(ConnectionTableUse(table_id=table, pipeline_id=pipeline_id) for table in dict.fromkeys(tables))
 
 
-def place_of(whole: Whole, checkpoints: str) -> str:
-    """Where a job's state is. checkpoints: where that of all jobs is, if the pipeline does not say otherwise."""
-    return f"{(whole.pipeline.state_url or checkpoints).rstrip('/')}/{whole.job.id}"
+def state_location(text: str, environment: Mapping[str, str]) -> Location:
+    """Where state is to be, whatever the working directory and the environment are later. text: may have variables.
+
+    Raises InvalidArgument.
+    """
+    missing = [name for is_text, name in VARIABLE.findall(text) if not is_text and name not in environment]
+    if missing:
+        raise InvalidArgument(
+            f"{text}: {missing[0]} is not among the env_vars of the pipeline, so nobody knows where its state is: "
+            "add it, or write its value"
+        )
+    value = VARIABLE.sub(lambda found: found[0][1:] if found[1] else environment[found[2]], text)
+    return location_of(value).absolute()
 
 
-def delete(session: Session, pipeline_id: str, checkpoints: str) -> None:
-    """Its state and its libraries are removed later, by the controller. checkpoints: see `place_of`.
+def decide_places(session: Session, checkpoints: str) -> None:
+    """Of jobs that an earlier version of the program has created: where that one looked for their state."""
+    found = session.execute(_listed().where(Job.place.is_(None)))
+    for pipeline, job, _ in found:
+        text = pipeline.state_url or checkpoints
+        try:
+            job.place = str(state_location(text, {**os.environ, **job.env_vars}).child(job.id))
+        except InvalidArgument as error:  # nobody begins anew for that: its next start finds nothing there, and fails
+            _log.warning("the place of the state of job %s is not known: %s", job.id, error)
+            job.place = f"{text.rstrip('/')}/{job.id}"
+
+
+def state_of(job: Job) -> Location | None:
+    """Where the checkpoints of its history are; None: it has none. Raises InvalidArgument."""
+    return None if job.place is None else location_of(job.place).child(str(job.history))
+
+
+def delete(session: Session, pipeline_id: str) -> None:
+    """Its state and its libraries are removed later, by the controller.
 
     Raises NotFound, InUse for a job that has not ended.
     """
@@ -194,7 +264,8 @@ def delete(session: Session, pipeline_id: str, checkpoints: str) -> None:
     if whole.status.state not in TERMINAL:
         raise InUse(f"its job is {whole.status.state}: stop it, and delete the pipeline when it has stopped")
     libraries = artifacts.used_by(session, pipeline_id)
-    session.add(Leftover(place=place_of(whole, checkpoints)))
+    if whole.job.place is not None:
+        session.add(Leftover(place=whole.job.place))
     session.delete(whole.pipeline)
     tell_changes(session)
     session.flush()
@@ -204,7 +275,6 @@ def delete(session: Session, pipeline_id: str, checkpoints: str) -> None:
 def _mark(session: Session, job: Job) -> None:
     tell_changes(session)
     job.revision += 1
-    job.pending = True
     job.updated_at = now()
 
 

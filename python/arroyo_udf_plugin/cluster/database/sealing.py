@@ -3,17 +3,16 @@
     secrets.key         a key a line, as Fernet writes it: the first one seals, all of them open
 
 Guarantees: a column of the type `Sealed` never contains a plain secret, nor is one opened that somebody without a key
-has changed. A new file is its user's alone, and whole or not there.
+has changed: such a value is read as `Unopened`, so that one of them hides no other row, and stays as it is when the row
+is written. Whoever needs values asks `opened`. A new file is its user's alone, and whole or not there.
 Assumes: who has the file and the database has the secrets. Empty values are no secrets.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import tempfile
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from sqlalchemy import JSON, Dialect, TypeDecorator
 
 from ...errors import InvalidState
+from .. import private_files
 
 _KEYS = "arroyo_udf_keys"  # an attribute of an engine's dialect, because types of columns are told nothing else
 
@@ -44,18 +44,7 @@ class Keys:
 
     def make(self) -> None:
         """A new file with a new key, if there is none."""
-        self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=self.file.parent, prefix=f".{self.file.name}-") as new:  # 0600
-            new.write(Fernet.generate_key() + b"\n")
-            new.flush()
-            os.fsync(new.fileno())
-            with contextlib.suppress(FileExistsError):
-                os.link(new.name, self.file)
-        folder = os.open(self.file.parent, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.fsync(folder)  # what it seals must not outlive it
-        finally:
-            os.close(folder)
+        private_files.create(self.file, Fernet.generate_key() + b"\n")  # durable: what it seals must not outlive it
 
     def seal(self, value: Any) -> str:
         return self._all.encrypt(json.dumps(value).encode()).decode()
@@ -96,6 +85,22 @@ class Keys:
         return MultiFernet(self._each)
 
 
+@dataclass(frozen=True)
+class Unopened:
+    """Instead of a secret that no key opens. token: as it is in the database. why: for people."""
+
+    token: str = field(repr=False)
+    why: str
+
+
+def opened(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a sealed column. Raises InvalidState if one of them could not be opened."""
+    for name, value in values.items():
+        if isinstance(value, Unopened):
+            raise InvalidState(f"{name}: {value.why}")
+    return dict(values)
+
+
 def _opens(key: Fernet, token: str) -> bool:
     try:
         key.decrypt(token)
@@ -115,10 +120,19 @@ class Sealed(TypeDecorator[dict[str, Any]]):
         self.only = only
 
     def process_bind_param(self, value: Mapping[str, Any] | None, dialect: Dialect) -> dict[str, Any] | None:
-        return self._changed(value, Keys.of(dialect).seal)
+        keys = Keys.of(dialect)
+        return self._changed(value, lambda one: one.token if isinstance(one, Unopened) else keys.seal(one))
 
     def process_result_value(self, value: Mapping[str, Any] | None, dialect: Dialect) -> dict[str, Any] | None:
-        return self._changed(value, Keys.of(dialect).open)
+        keys = Keys.of(dialect)
+
+        def read(token: str) -> Any:
+            try:
+                return keys.open(token)
+            except InvalidState as error:
+                return Unopened(token, str(error))
+
+        return self._changed(value, read)
 
     def _changed(self, value: Mapping[str, Any] | None, change: Callable[[Any], Any]) -> dict[str, Any] | None:
         if value is None:

@@ -3,6 +3,7 @@
 workshop.py   what the API asks for: functions built, queries planned
 artifacts.py  their libraries: stored, copied to this machine, checked
 children.py   child processes with limits, one job each
+turns.py      whose turn it is
 child.py      the program of a child
 building.py   a definition as a plugin                     (in the child)
 planning.py   a query as a pipeline with its graph         (in the child)

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ...connectors.folder import local_path
+from ...connectors.location import location_of
 from ...engine.store import AlreadyThere, LocalStore, open_store
 from ...errors import LoadError
 
@@ -28,7 +28,7 @@ LIBRARIES = "libraries"
 
 def new_place(artifacts: str, sha256: str) -> str:
     """Where a library can be stored. No other one ever is, so removing the place takes nothing from anybody."""
-    return f"{artifacts.rstrip('/')}/{sha256}-{secrets.token_hex(4)}"
+    return location_of(artifacts).child(f"{sha256}-{secrets.token_hex(4)}").text
 
 
 def store(library: Path, place: str, patience: float) -> str:
@@ -51,7 +51,7 @@ def fetched(name: str, sha256: str, libraries: Path) -> Path:
 
     Raises LoadError for a library that is gone or not the one that was built; InvalidArgument for a store that fails.
     """
-    path = local_path(name)
+    path = location_of(name).path
     if path is not None:
         return verified(path, sha256)
     place, _, file = name.rpartition("/")

@@ -80,14 +80,15 @@ class Diagnostic(_Message):
 
 
 class Planned(_Message):
-    """description: of the pipeline, as JSON has it. graph: its boxes and arrows. tables: the saved ones that it uses.
-    fields: of a sample.
+    """description: of the pipeline, as JSON has it. graph: its boxes and arrows. fingerprint: what its checkpoints must
+    have, too. tables: the saved ones that it uses. fields: of a sample.
 
     errors: why there is no description. warnings: what its user should know before it runs.
     """
 
     description: dict[str, Any] | None = None
     graph: dict[str, Any] | None = None
+    fingerprint: dict[str, Any] | None = None
     tables: list[str] = []
     fields: list[dict[str, Any]] = []
     errors: list[Diagnostic] = []

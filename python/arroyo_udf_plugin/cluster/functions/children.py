@@ -1,4 +1,4 @@
-"""Child processes with limits, one job each.
+"""Child processes with limits, one job each. Builds and plans have places of their own (see `turns.py`).
 
 After `prepare`, a spare child waits that has done the imports, which take a second. Whatever a child has started ends
 with it: they are one session, and the session is killed.
@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .asked import Build, Plan
+from .turns import Lane, Turns
 
 _PACKAGE = Path(__file__).resolve().parents[3]
 _KEPT = ("PATH", "LANG", "LC_ALL", "CC", "ARROYO_UDF_PYTHON", "SSL_CERT_FILE", "SSL_CERT_DIR")
@@ -31,11 +32,22 @@ _UNLOCKED = "stderr-unlocked"
 
 @dataclass(frozen=True)
 class Limits:
-    """seconds: of a job. memory: bytes of address space of each process. at_once: jobs."""
+    """seconds: of a build. plan_seconds: of a plan. memory: bytes of address space of each process. builds, plans: how
+    many run, and may wait."""
 
     seconds: float = 120.0
+    plan_seconds: float = 120.0
     memory: int = 4 << 30
-    at_once: int = 2
+    builds: Lane = Lane()  # noqa: RUF009 (frozen)
+    plans: Lane = Lane()  # noqa: RUF009 (frozen)
+
+    @property
+    def cpu_seconds(self) -> int:
+        """Of a child that does not know its job yet."""
+        return max(1, round(max(self.seconds, self.plan_seconds)))
+
+    def seconds_of(self, job: Build | Plan) -> float:
+        return self.seconds if isinstance(job, Build) else self.plan_seconds
 
 
 class ChildFailed(Exception):
@@ -53,7 +65,7 @@ class Children:
 
     def __init__(self, folder: Path, cache: Path, limits: Limits) -> None:
         self._folder, self._cache, self._limits = folder, cache, limits
-        self._turns = asyncio.Semaphore(limits.at_once)
+        self.builds, self.plans = Turns("builds", limits.builds), Turns("plans", limits.plans)
         self._has_spares = False
         self._spare: asyncio.Task[_Child] | None = None
 
@@ -71,9 +83,9 @@ class Children:
                 await _end(await spare)
 
     @contextlib.asynccontextmanager
-    async def working(self) -> AsyncIterator[Child]:
-        """A child for one job. It has ended when the block ends."""
-        async with self._turns:
+    async def working(self, turns: Turns) -> AsyncIterator[Child]:
+        """A child for one job. It has ended when the block ends. turns: `builds` or `plans`. Raises Busy."""
+        async with turns.turn():
             spare, self._spare = self._spare, None
             started = await self._alive(spare) or await self._start()
             if self._has_spares:
@@ -104,7 +116,11 @@ class Children:
                 (folder / _UNLOCKED).rename(folder / _ERRORS)  # what `left_behind` finds was locked before
                 process = await asyncio.create_subprocess_exec(
                     *(sys.executable, "-P", "-s", "-m", f"{__package__}.child"),
-                    *(str(self._limits.memory), str(max(1, round(self._limits.seconds))), *how),
+                    *(
+                        str(self._limits.memory),
+                        str(max(1, round(max(self._limits.seconds, self._limits.plan_seconds)))),
+                        *how,
+                    ),
                     stdin=asyncio.subprocess.PIPE,
                     stdout=asyncio.subprocess.PIPE,
                     stderr=errors,
@@ -148,10 +164,11 @@ class Child:
 
     async def answer(self, job: Build | Plan) -> bytes:
         """Raises ChildFailed."""
+        seconds = self._limits.seconds_of(job)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
-            async with asyncio.timeout(self._limits.seconds):
+            async with asyncio.timeout(seconds):
                 with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                     self._process.stdin.write(job.model_dump_json().encode() + b"\n")
                     await self._process.stdin.drain()
@@ -160,7 +177,7 @@ class Child:
                     return line
                 status = await self._process.wait()
         except TimeoutError:
-            raise ChildFailed(f"it takes more than {self._limits.seconds:g} s") from None
+            raise ChildFailed(f"it takes more than {seconds:g} s") from None
         except ValueError:
             raise ChildFailed("its answer is too large") from None
         raise ChildFailed(f"it ended the process that loaded it: {_reason(status)}{self._last_words()}")

@@ -14,7 +14,6 @@ from urllib.parse import urlsplit
 
 from ...connectors.table import Table
 from ...operator.routes import Place, place_of_source
-from ...pipeline.chain import operator_names
 from ...pipeline.description import (
     Deduplicate,
     Functions,
@@ -30,6 +29,7 @@ from ...pipeline.description import (
     Windows,
 )
 from ...pipeline.plan import Planned, sink_names
+from ...pipeline.routing import operator_names
 
 _T = TypeVar("_T")
 _CONNECTORS = {"files": "filesystem", "parts": "filesystem", "file": "single_file"}

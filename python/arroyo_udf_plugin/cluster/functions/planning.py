@@ -6,11 +6,13 @@ What no job can do is refused here, before there is one.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from ...connectors.location import confined_to
 from ...connectors.preview import Preview
 from ...connectors.single import File
 from ...errors import ArroyoUdfError
@@ -21,6 +23,7 @@ from ...planner.script import Script
 from ...planner.statements import CreateTable
 from ...planner.text import Refused, Text, Wrong
 from ...sql.tokens import Unreadable, tokens
+from ..partitions import fixed
 from . import roots
 from .artifacts import verified
 from .asked import Diagnostic, Plan, Planned, Table
@@ -39,6 +42,11 @@ _NO_CHECKPOINTS = (
 
 def planned(asked: Plan) -> Planned:
     """What is wrong with the query is in the answer."""
+    with confined_to(None if asked.roots is None else list(map(Path, asked.roots))):
+        return _planned(asked)
+
+
+def _planned(asked: Plan) -> Planned:
     words = _words(asked.query)
     tables = [table for table in asked.tables if table.name.lower() in words and not _creates(asked.query, table.name)]
     plugins = [plugin for plugin in asked.plugins if plugin.name.lower() in words]
@@ -59,8 +67,8 @@ def planned(asked: Plan) -> Planned:
         pipeline = script.pipeline.model_copy(
             update={"name": asked.name, "parallelism": asked.parallelism, "sinks": _sinks(script.pipeline, asked.sinks)}
         )
-        with script.located(), contextlib.closing(plan(_as_job(pipeline))) as found:
-            graph = graph_of(found)
+        with script.located(), contextlib.closing(plan(_as_job(fixed(pipeline)))) as found:
+            graph, fingerprint = graph_of(found), json.loads(json.dumps(dict(found.fingerprint)))
             fields = sampled(found.inputs[0].source) if asked.sample else []
     except Refused as error:
         return Planned(errors=list(_diagnostics(error, asked, tables)))
@@ -69,6 +77,7 @@ def planned(asked: Plan) -> Planned:
     return Planned(
         description=described(pipeline),
         graph=graph,
+        fingerprint=fingerprint,
         tables=[table.name for table in tables],
         fields=[dict(field) for field in fields],
         warnings=[_NO_CHECKPOINTS.format(path=file.path) for file in _files(pipeline)],

@@ -2,22 +2,23 @@
 
     files.roots = ["/data/flights"]        a path is absolute, below one of them, without `..`; links are followed
 
-It is about what a query names. Code of functions opens what its process may open.
+It is about what a query names; what it opens is looked at again then (see `confined_to`), because a variable or a link
+may lead elsewhere by then. Code of functions opens what its process may open.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from ...connectors.described import VARIABLE
-from ...connectors.folder import local_path
+from ...connectors.location import DATABASES, Location, database_of, pattern_of
+from ...errors import InvalidArgument
 from ...planner.statements import CreateTable, Set, Statement, statement_of
 from ...planner.text import Text, Wrong
-
-_WILD = set("*?[")
 
 
 def check(text: Text, roots: Sequence[str]) -> None:
@@ -38,6 +39,24 @@ def _named(text: Text) -> Iterator[tuple[str, int]]:
             yield statement.value, statement.at
 
 
+def outside_of(pipeline: Mapping[str, Any], roots: Sequence[str], environment: Mapping[str, str]) -> str | None:
+    """As `outside`, of a described pipeline, whose variables may have other values by now."""
+    found = (outside(place, roots, environment) for place in _places(pipeline))
+    return next((why for why in found if why is not None), None)
+
+
+def _places(described: Any) -> Iterator[str]:
+    if isinstance(described, Mapping):
+        for key, value in described.items():
+            if key in ("path", "uri", "paths", "schema") and isinstance(value, str | list | tuple):
+                yield from [value] if isinstance(value, str) else (each for each in value if isinstance(each, str))
+            else:
+                yield from _places(value)
+    elif isinstance(described, list | tuple):
+        for each in described:
+            yield from _places(each)
+
+
 def statements(text: Text) -> Iterator[Statement]:
     """Those that can be read. The others are told by the planner."""
     with contextlib.suppress(Wrong):
@@ -46,33 +65,23 @@ def statements(text: Text) -> Iterator[Statement]:
                 yield statement_of(part)
 
 
-def outside(place: str, roots: Sequence[str]) -> str | None:
-    """Why a path or URL may not be used; None: it may."""
-    value = VARIABLE.sub(lambda found: found[0][1:] if found[1] else os.environ.get(found[2], ""), place)
-    path = _path(value)
-    if path is None:
+def outside(place: str, roots: Sequence[str], environment: Mapping[str, str] = os.environ) -> str | None:
+    """Why a path or URL may not be used; None: it may. environment: of its variables."""
+    value = VARIABLE.sub(lambda found: found[0][1:] if found[1] else environment.get(found[2], ""), place)
+    try:
+        where = _location(value)
+    except InvalidArgument as error:
+        return str(error)
+    if where.path is None:
         return None
     listed = ", ".join(roots)
-    if not path.is_absolute() or ".." in path.parts:
+    if not where.path.is_absolute() or ".." in where.path.parts:
         return f"{place}: write an absolute path without '..', in one of the folders {listed}"
-    fixed = Path(*_before_wildcards(path)).resolve()
-    if any(fixed.is_relative_to(Path(root).resolve()) for root in roots):
+    if where.is_below([Path(root) for root in roots], is_pattern=True):
         return None
     return f"{place} is outside of the folders that pipelines may use: {listed}"
 
 
-def _path(value: str) -> Path | None:
-    """None: it is not on this machine."""
-    scheme, _, rest = value.partition(":")
-    if scheme.lower() == "sqlite":
-        return Path(rest[3:] if rest.startswith("///") else rest)
-    if scheme.lower() == "file":
-        return local_path(f"file:{rest}")
-    return None if scheme.lower() in ("postgresql", "postgres") else local_path(value)
-
-
-def _before_wildcards(path: Path) -> Iterator[str]:
-    for part in path.parts:
-        if _WILD & set(part):
-            return
-        yield part
+def _location(value: str) -> Location:
+    is_database = value.partition(":")[0].lower() in DATABASES
+    return database_of(value, value) if is_database else pattern_of(value)

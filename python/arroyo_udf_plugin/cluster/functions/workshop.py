@@ -28,6 +28,7 @@ from ...version import PLUGIN_FORMAT, __version__
 from .artifacts import LIBRARIES, copied, new_place, store, verified
 from .asked import Build, Built, Diagnostic, Language, Plan, Planned, Plugin, Table
 from .children import ChildFailed, Children, Limits
+from .turns import Turns
 
 _PATIENCE = 10.0
 """Seconds for a store that does not answer while somebody waits for the API."""
@@ -74,6 +75,11 @@ class Workshop:
         self._building: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._roots = None if roots is None else list(roots)
 
+    @property
+    def turns(self) -> Sequence[Turns]:
+        """Of builds, and of plans."""
+        return self._children.builds, self._children.plans
+
     def prepare(self) -> None:
         """Starts a child ahead, so that the first job does not wait for its imports."""
         self._children.prepare()
@@ -82,7 +88,7 @@ class Workshop:
         await self._children.close()
 
     async def function(self, definition: str, language: Language) -> BuiltFunction:
-        """Builds a definition that is new. Raises InvalidFunction."""
+        """Builds a definition that is new. Raises InvalidFunction, Busy."""
         key = _key(definition, language)
         async with self._building[key]:
             if (found := await asyncio.to_thread(self._found, key)) is None:
@@ -92,7 +98,7 @@ class Workshop:
         return found
 
     async def _built(self, definition: str, language: Language, key: str) -> BuiltFunction:
-        async with self._children.working() as child:
+        async with self._children.working(self._children.builds) as child:
             out = child.folder / "out"
             out.mkdir()
             try:
@@ -139,9 +145,9 @@ class Workshop:
         sample: bool = False,
     ) -> Planned:
         """functions: by name. known: names to propose. sample: tell the first source's fields. What is wrong is in the
-        answer."""
+        answer. Raises Busy."""
         plugins = [Plugin(name=one, library=f.library, sha256=f.sha256) for one, f in functions.items()]
-        async with self._children.working() as child:
+        async with self._children.working(self._children.plans) as child:
             asked = Plan.model_validate(
                 {
                     "name": name,

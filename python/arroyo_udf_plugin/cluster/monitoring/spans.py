@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from inspect import isfunction
 
 from ..security import App, Message, Receive, Scope, Send
-from ..states import Action, State, Step
+from ..states import State
 from ..task import Report
 from .tracing import Span, Tracing
 
@@ -25,11 +25,11 @@ class JobSpans:
         self._parents: dict[str, str | None] = {}
         self._epochs: dict[str, int] = {}
 
-    def moved(self, job_id: str, generation: int, step: Step) -> None:
+    def moved(self, job_id: str, generation: int, state: State) -> None:
         before = self._starting.pop(job_id, None)
         if before is not None:
-            before.end(error=None if step.state is State.RUNNING else f"the job is {step.state}")
-        if step.action is Action.START:
+            before.end(error=None if state is State.RUNNING else f"the job is {state}")
+        if state is State.SCHEDULING:
             span = self._tracing.begin("start", job_id=job_id, generation=generation)
             self._starting[job_id], self._parents[job_id] = span, span.parent
 

@@ -1,4 +1,4 @@
-"""What the database knows of jobs, as samples. For the API, and for the controller that leads.
+"""What the database and files know of jobs, as samples. For the API, and for the controller that leads.
 
 Guarantees: the latest numbers alone are read, of jobs that have not ended.
 """
@@ -8,18 +8,20 @@ from __future__ import annotations
 from ..database import history, jobs
 from ..database.models import STATES
 from ..database.opened import Database
+from ..records import Records
 from .families import Families, Source
 from .measured import add_checkpoint, add_numbers
 
 
-def from_database(database: Database) -> Source:
+def from_database(database: Database, records: Records) -> Source:
     def tell(families: Families) -> None:
         with database.read() as session:
             found = history.latest(session)
         for job in found:
             families.add("arroyo_udf_restarts", job.restarts, job_id=job.job_id)
-            if job.numbers is not None:
-                add_numbers(families, job.numbers, job.job_id)
+            numbers = records.latest(job.job_id)
+            if numbers is not None:
+                add_numbers(families, numbers, job.job_id)
             taken = job.checkpoint
             if taken is not None:
                 finish = taken.start_time if taken.finish_time is None else taken.finish_time

@@ -8,12 +8,13 @@ engine cannot commit any more then, because the next generation has fenced it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ...engine.stopping import StopRequest
 from ..states import Event
-from ..task import Report, Task, Tell, request, run
+from ..task import NOTHING_RUNS, Report, Task, Tell, request, run
 from .interface import How
 
 _GIVE_UP = 5.0
@@ -29,6 +30,8 @@ class _Running:
 
 
 class EmbeddedScheduler:
+    refused = 0
+
     def __init__(self, tell: Tell) -> None:
         self._tell = tell
         self._lock = threading.Lock()
@@ -44,7 +47,7 @@ class EmbeddedScheduler:
     def stop(self, job_id: str, generation: int, how: How) -> None:
         running = self._find(job_id, generation)
         if running is None:
-            self._tell(Report(job_id, generation, Event.LOST, message="nothing of it runs"))
+            self._tell(Report(job_id, generation, Event.LOST, message=NOTHING_RUNS))
             return
         request(running.stop, "cancel" if how == "kill" else how)
         if how == "kill":
@@ -64,6 +67,9 @@ class EmbeddedScheduler:
     def take_over(self, task: Task) -> bool:
         return self._find(task.job_id, task.generation) is not None
 
+    def isolate(self, job_ids: Iterable[str]) -> None:
+        """Threads of one process cannot be (see `isolating.py`)."""
+
     def workers(self) -> Sequence[tuple[str, int]]:
         return ()
 
@@ -79,8 +85,10 @@ class EmbeddedScheduler:
             running = list(self._running.values())
         for each in running:
             request(each.stop, "save")
+        patience = max((each.task.drain_time for each in running), default=0.0) + _GIVE_UP
+        until = time.monotonic() + patience  # for all of them at once
         for each in running:
-            each.thread.join(each.task.drain_time + _GIVE_UP)
+            each.thread.join(max(0.0, until - time.monotonic()))
 
     def _run(self, task: Task, stop: StopRequest) -> None:
         run(task, stop, lambda report: self._hear(task, report))

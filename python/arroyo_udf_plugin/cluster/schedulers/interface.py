@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, Protocol
 
 from ..task import How as SoftHow
@@ -13,7 +13,10 @@ How = SoftHow | Literal["kill"]
 
 class Scheduler(Protocol):
     """Runs generations of jobs, one of each job at a time. Its words come through `tell` (see `task.Report`), in any
-    thread; the methods do not wait."""
+    thread; the methods do not wait. refused: how many messages of workers were not understood."""
+
+    @property
+    def refused(self) -> int: ...
 
     def start(self, task: Task) -> None:
         """Nothing of this job runs."""
@@ -25,8 +28,12 @@ class Scheduler(Protocol):
         """Kills what runs of this generation, and of older ones; tells `ready` as soon as nothing does."""
 
     def take_over(self, task: Task) -> bool:
-        """Whether this generation runs, and goes on under this scheduler. Called for each open job, when the controller
-        has become the leader, or does not know any more what it has done for the job."""
+        """Whether this generation runs, and goes on under this scheduler. Called for each job that may run, when the
+        controller has become the leader."""
+
+    def isolate(self, job_ids: Iterable[str]) -> None:
+        """One of these jobs may be the reason why this program has died more than once: a crash of it must cost no
+        other."""
 
     def workers(self) -> Sequence[tuple[str, int]]:
         """Processes that run: the job and the generation of each. Any thread."""

@@ -3,9 +3,9 @@
 The worker's output goes to a file in the data folder, and from there to the job's log while it runs (see
 `worker_output.py`); if it is lost, the end of its output once more, with the error.
 
-Guarantees: a worker that ends, however, is noticed at once; one that says nothing for too long is killed. Each leads a
-process group, so that its children end with it. Workers outlive a controller that is killed: the next one finds them by
-their locks (see `worker_files.py`), and they find it at the same socket.
+Guarantees: a worker that ends, however, is noticed at once; one that says nothing for too long is killed. What it has
+started ends with it, also daemons (see `processes.py`). Workers outlive a controller that is killed: the next one finds
+them by their locks (see `worker_files.py`), and they find it at the same socket.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import asyncio
 import contextlib
 import hmac
 import json
+import logging
 import os
 import secrets
 import select
@@ -22,7 +23,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -31,14 +32,18 @@ from ..configuration import PREFIX, Settings
 from ..monitoring.pushing import WORKER, Gateway
 from ..serving import Server
 from ..states import Event
-from ..task import OUTPUT, Report, Task, Tell
-from . import protocol, worker_files
+from ..task import NOTHING_RUNS, OUTPUT, Report, Task, Tell
+from . import messages, processes, protocol, worker_files
+from .crashes import INSTEAD, crashed_in
 from .interface import How
+from .messages import Refused
 from .worker_output import WorkerOutput
 
 _LOOK_EVERY = 1.0  # seconds between two looks at who has been silent, and at what workers have written
 _LEAVES_IN = 10.0  # seconds for the process of a worker that has told its end: a function may block its threads
 _LONGEST_MESSAGE = 64 << 20
+
+_log = logging.getLogger(__name__)
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
@@ -105,6 +110,7 @@ class ProcessScheduler:
         self._tell, self._data = tell, settings.data.absolute()
         self._limits = settings.pipeline
         self._worker = settings.worker
+        self._roots = [str(root.absolute()) for root in settings.files.roots] or None
         self._traces = settings.traces.endpoint
         self._logging = settings.logging.format, settings.logging.level
         self._gateway = Gateway.configured(settings)
@@ -117,6 +123,7 @@ class ProcessScheduler:
         self._servers: list[Server] = []  # mostly one
         self._served: tuple[int, int] | None = None
         self._closed = threading.Event()
+        self.refused = 0
 
     # ---- Called by the controller ----
 
@@ -130,7 +137,7 @@ class ProcessScheduler:
         failpoints.reached("stopping")
         running = self._find(job_id, generation)
         if running is None:
-            self._tell(Report(job_id, generation, Event.LOST, message="nothing of it runs"))
+            self._tell(Report(job_id, generation, Event.LOST, message=NOTHING_RUNS))
         elif how == "kill":
             threading.Thread(target=self._kill, args=(job_id, generation), daemon=True).start()
         else:
@@ -146,6 +153,7 @@ class ProcessScheduler:
         def work() -> None:
             while self._kill(job_id, generation):
                 self._closed.wait(0.01)
+            worker_files.end_family(self._folder, job_id, generation, None)
             if running is not None:
                 self._remove(running)
             self._tell(Report(job_id, generation, Event.READY))
@@ -165,6 +173,9 @@ class ProcessScheduler:
         failpoints.reached("taken over")
         threading.Thread(target=self._watch, args=(running,), daemon=True).start()
         return True
+
+    def isolate(self, job_ids: Iterable[str]) -> None:
+        """They are in processes of their own."""
 
     def workers(self) -> Sequence[tuple[str, int]]:
         with self._lock:
@@ -190,6 +201,7 @@ class ProcessScheduler:
         self._closed.set()
         for each in running:
             self._kill(each.job_id, each.generation)
+            worker_files.end_family(self._folder, each.job_id, each.generation, each.pid)
             each.orders.wake()
         self._stop_serving()
 
@@ -217,7 +229,7 @@ class ProcessScheduler:
                     stdin=subprocess.PIPE,
                     stdout=output,
                     stderr=subprocess.STDOUT,
-                    env={**_environment(), **running.task.environment},
+                    env={**_environment(), **running.task.environment, processes.MARKER: self._marker(running)},
                     start_new_session=True,
                     pass_fds=[lock],
                 )
@@ -233,6 +245,7 @@ class ProcessScheduler:
             "secret": running.secret,
             "lock": lock,
             "limits": self._worker.model_dump(),
+            "roots": self._roots,
             "logging": self._logging,
             "traces": self._traces,
             "spawned": time.time(),
@@ -273,15 +286,16 @@ class ProcessScheduler:
     def _end(self, running: _Running) -> None:
         running.orders.wake()
         assert running.pid is not None
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(running.pid, signal.SIGKILL)  # its children
         status = running.process.wait() if running.process is not None else None
+        worker_files.end_family(self._folder, running.job_id, running.generation, running.pid)
         self._remove(running)
         if self._closed.is_set() or running.is_let_go:
             return
         if not running.ended:
             why = running.why or ("the worker has ended" if status is None else _told(status))
             last = running.output.last()
+            if not running.why and (function := crashed_in(last, running.task.program)) is not None:
+                why = f"{why}, in the function {function}: {INSTEAD}"
             self._tell(Report(running.job_id, running.generation, Event.LOST, message=why, details=last))
         else:
             self._tell_output(running, running.output.rest())
@@ -299,11 +313,16 @@ class ProcessScheduler:
         if running is not None and running.generation <= generation:
             running.is_killed = True
             with running.spawning:
-                if running.process is not None and running.process.poll() is None:
-                    found.append(worker_files.Living(job_id, running.generation, running.process.pid))
+                if running.process is not None and running.process.poll() is None and running.pid is not None:
+                    started = processes.started_at(running.pid)
+                    if started is not None:
+                        found.append(worker_files.Living(job_id, running.generation, running.pid, started))
         for each in found:
             each.kill()
         return bool(found)
+
+    def _marker(self, running: _Running) -> str:
+        return worker_files.marker_of(self._folder, running.job_id, running.generation)
 
     def _living(self, job_id: str) -> list[worker_files.Living]:
         return list(worker_files.living(self._folder, job_id))
@@ -358,8 +377,11 @@ class ProcessScheduler:
             return
         try:
             status, answer = await self._answered(scope, receive)
-        except (KeyError, TypeError, ValueError) as error:
-            status, answer = 400, {"error": f"this message is not understood: {error!r}"}
+        except Exception as error:  # whatever it is that a worker says
+            self.refused += 1
+            why = str(error) if isinstance(error, Refused) else repr(error)
+            _log.warning("a message to %s is refused: %s", scope["path"], why)
+            status, answer = 400, {"error": f"this message is not understood: {why}"}
         body = json.dumps(answer).encode()
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
         await send({"type": "http.response.start", "status": status, "headers": headers})
@@ -387,12 +409,12 @@ class ProcessScheduler:
         if parts[4] == "register":
             return 200, {"task": running.task.as_json()}
         if parts[4] == "orders":
-            orders = running.orders
-            seen = told["seen"] if told["of"] == orders.name else 0
+            orders, asked = running.orders, messages.asked(told)
+            seen = asked.seen if asked.of == orders.name else 0
             return 200, {"of": orders.name, "orders": await orders.more_than(seen)}
         if parts[4] == "reports":
-            for one in told:
-                report = Report.of_json(one)
+            for said in messages.reports(told):
+                report = said.report(running.job_id, running.generation)
                 running.ended = running.ended or report.event not in (None, Event.STARTED)
                 failpoints.reached("heard" if report.event in (None, Event.STARTED) else "heard the end")
                 self._tell(report)

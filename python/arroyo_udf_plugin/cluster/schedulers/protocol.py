@@ -4,10 +4,12 @@
     POST /v1/{job}/{generation}/reports   [report, ...]     -> {}
     POST /v1/{job}/{generation}/orders    {"of", "seen": n} -> {"of", "orders": ["save", ...]}, when there are more
 
-Each request has the generation's secret (Authorization: Bearer ...). If another generation of the job runs, the answer
-is 410, and the worker ends; if the controller does not know the job, it is 503, and the worker asks again: a new
-controller takes over one job after the other. Asking for orders is the worker's heartbeat. "of" names the list of
-orders: another controller begins a new one. An order that comes twice is one.
+Each request has the generation's secret (Authorization: Bearer ...), which opens the paths of that generation only: so
+the path says whose message it is. What is not understood is refused: 400, with the reason (see `messages.py`). If
+another generation of the job runs, the answer is 410, and the worker ends; if the controller does not know the job, it
+is 503, and the worker asks again: a new controller takes over one job after the other. Asking for orders is the
+worker's heartbeat. "of" names the list of orders: another controller begins a new one. An order that comes twice is
+one.
 
 Versions: workers outlive their controller, so after an upgrade those of the older program go on under the newer one.
 Version 1 may grow: a message may get a field with a default, and a reader leaves out what it does not know. Another

@@ -1,13 +1,16 @@
 """How a worker is found again: by a file that is locked as long as it lives.
 
-    workers/job_4fGh7Kx9Qz-3        of generation 3; its process id is in it
+    workers/job_4fGh7Kx9Qz-3        of generation 3; its process id is in it, and when that process has started
     workers/job_4fGh7Kx9Qz-3.sock   its metrics (see `worker_port.py`)
 
 The controller takes the lock, and the worker inherits it: so there is no moment at which a worker lives and is not
 found.
 
-Guarantees: whether a worker lives is a fact about its lock, not about what a controller remembers. The files of a
-worker that has ended are removed by whoever finds them.
+A function may leave processes behind, which hold the lock although the worker has ended. They are no worker: whoever
+looks for workers sees by the start of the process that it is another one or none, and they are killed.
+
+Guarantees: whether a worker lives is a fact about its lock and its process, not about what a controller remembers. The
+files of a worker that has ended are removed by whoever finds them.
 """
 
 from __future__ import annotations
@@ -16,27 +19,31 @@ import contextlib
 import fcntl
 import os
 import re
-import signal
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from . import processes
 
 _NAME = re.compile(r"(.+)-(\d+)")
 _PATIENCE = 30.0  # seconds for a worker whose controller was killed as it started it: soon it has an id, or has ended
 _SOCKET = ".sock"
+_SIGNED = 40  # bytes
 
 
 @dataclass(frozen=True)
 class Living:
+    """started: see `processes.started_at`."""
+
     job_id: str
     generation: int
     pid: int
+    started: int = field(compare=False)
 
     def kill(self) -> None:
-        """With its children: it leads a process group."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.pid, signal.SIGKILL)
+        """Its children are ended with it by whoever notices that it has ended (see `end_family`)."""
+        processes.kill(self.pid, self.started)
 
 
 def name_of(job_id: str, generation: int) -> str:
@@ -68,11 +75,25 @@ def claim(folder: Path, job_id: str, generation: int) -> int:
 
 def sign(file: int, pid: int) -> None:
     """The process that has inherited the lock. Its controller signs, and the process itself, whoever is first."""
-    os.pwrite(file, _signature(str(pid)), 0)
+    started = processes.started_at(pid)
+    if started is not None:
+        os.pwrite(file, _signature(f"{pid} {started}"), 0)
 
 
-def _signature(pid: str) -> bytes:
-    return f"{pid:<20}".encode()
+def _signature(process: str) -> bytes:
+    return f"{process:<{_SIGNED}}".encode()
+
+
+def marker_of(folder: Path, job_id: str, generation: int) -> str:
+    """Of a worker's processes: the same by whatever path one comes to the folder."""
+    found = folder.stat()
+    return f"{name_of(job_id, generation)}@{found.st_dev}:{found.st_ino}"
+
+
+def end_family(folder: Path, job_id: str, generation: int, pid: int | None) -> None:
+    """Of a worker that has ended: what it has left behind."""
+    with contextlib.suppress(FileNotFoundError):
+        processes.kill_family(marker_of(folder, job_id, generation), pid)
 
 
 def generation_of(name: str) -> tuple[str, int] | None:
@@ -90,7 +111,11 @@ def remove_ended(folder: Path, name: str) -> None:
         _socket_of(path).unlink(missing_ok=True)
         return
     try:
-        _has_ended(path, file)
+        if not _has_ended(path, file) and (found := generation_of(name)) is not None:
+            process = _signed(file)
+            if process is not None and processes.started_at(process[0]) != process[1]:
+                end_family(folder, *found, process[0])
+                _has_ended(path, file)
     finally:
         os.close(file)
 
@@ -101,12 +126,13 @@ def living(folder: Path, job_id: str) -> Iterator[Living]:
         found = generation_of(path.name)
         if found is None or found[0] != job_id:
             continue
-        pid = _holder(path)
-        if pid is not None:
-            yield Living(job_id, found[1], pid)
+        process = _holder(path)
+        if process is not None:
+            yield Living(job_id, found[1], *process)
 
 
-def _holder(path: Path) -> int | None:
+def _holder(path: Path) -> tuple[int, int] | None:
+    """The worker's process, and when it has started. None: it has ended, even if what it has left holds the lock."""
     try:
         file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -114,12 +140,22 @@ def _holder(path: Path) -> int | None:
     try:
         patience = time.monotonic() + _PATIENCE
         while not _has_ended(path, file) and time.monotonic() < patience:
-            if text := os.pread(file, 20, 0).strip():
-                return int(text)
+            process = _signed(file)
+            if process is not None:
+                return process if processes.started_at(process[0]) == process[1] else None
             time.sleep(0.01)
         return None
     finally:
         os.close(file)
+
+
+def _signed(file: int) -> tuple[int, int] | None:
+    pid, *started = os.pread(file, _SIGNED, 0).split() or [b""]
+    if not pid:
+        return None
+    if started:
+        return int(pid), int(started[0])
+    return int(pid), processes.started_at(int(pid)) or -1  # signed by a program before this one
 
 
 def _has_ended(path: Path, file: int) -> bool:

@@ -1,5 +1,5 @@
 //! The messages in the lane of a started function, in both directions: attempts and orders go to the worker, and what became of
-//! them comes back. An attempt has the number of its token.
+//! them comes back. And what the host keeps of an attempt meanwhile. An attempt has the number of its token.
 //!
 //! Guarantees: an outcome that the host reads fits the type of the function's results, whatever the worker has written.
 //! Assumes, in the worker, that the host is sound.
@@ -14,7 +14,7 @@ use crate::batch_context::{BatchContext, Key};
 use crate::machine::{FurtherRow, Outcome, Stuck, Token};
 use crate::results::fits;
 use crate::runtime::remote::{Ended, Wishes};
-use crate::runtime::{Attempt, Orders};
+use crate::runtime::{Attempt, Orders, Seat};
 use crate::signature::Signature;
 use crate::timer;
 use crate::value::Value;
@@ -189,6 +189,65 @@ fn read_batch(signature: &'static Signature, arguments: &Layout, message: &mut R
     Ok(Ok(Arc::new(batch)))
 }
 
+/// The text of a row whose call the worker has ended because the plugin was closed.
+pub const LEFT: &str = "the plugin was closed during this call";
+
+/// An attempt that the worker has.
+pub struct Running {
+    /// How its rows ended; None: not yet.
+    pub ended: Vec<Option<Outcome<Value>>>,
+    /// Those of them that were sent.
+    pub sent: Vec<usize>,
+    pub is_cancelled: bool,
+    /// Out of the cap (R8).
+    pub is_stuck: bool,
+}
+
+impl Running {
+    /// With how it ended in the worker. An error: that makes no sense.
+    pub fn end(mut self, seat: &Seat, token: Token, ended: Ended) -> Result<(), String> {
+        let outcomes = match ended {
+            Ended::Whole(outcome @ (Outcome::Error(_) | Outcome::Cancelled)) if self.sent.len() > 1 => {
+                _ = seat.end(token, self.asked_for(outcome)); // the machine splits it
+                return Ok(());
+            }
+            Ended::Whole(outcome) => vec![outcome],
+            Ended::Rows(outcomes) => outcomes,
+        };
+        if outcomes.len() != self.sent.len() {
+            return Err(format!("{} outcomes for {} rows", outcomes.len(), self.sent.len()));
+        }
+        for (row, outcome) in std::mem::take(&mut self.sent).into_iter().zip(outcomes) {
+            self.ended[row] = Some(self.asked_for(outcome));
+        }
+        self.report(seat, token);
+        Ok(())
+    }
+
+    /// Calls that the worker has cancelled by itself are errors.
+    fn asked_for(&self, outcome: Outcome<Value>) -> Outcome<Value> {
+        match outcome {
+            Outcome::Cancelled if !self.is_cancelled => Outcome::Error(LEFT.into()),
+            outcome => outcome,
+        }
+    }
+
+    /// The rows that have not ended are errors.
+    pub fn fail(mut self, seat: &Seat, token: Token, text: &str) {
+        self.ended.iter_mut().for_each(|row| _ = row.get_or_insert_with(|| Outcome::Error(text.into())));
+        self.report(seat, token);
+    }
+
+    /// Reports an attempt whose rows have all ended.
+    pub fn report(self, seat: &Seat, token: Token) {
+        let mut outcomes = self.ended.into_iter().flatten();
+        match (outcomes.next(), outcomes.next()) {
+            (Some(only), None) => drop(seat.end(token, only)),
+            (first, second) => seat.end_rows(token, first.into_iter().chain(second).chain(outcomes)),
+        }
+    }
+}
+
 /// What a worker says of its attempts.
 #[derive(Default)]
 pub struct Said {
@@ -210,12 +269,8 @@ impl Said {
         write_all(&self.lines, message, |line, message| message.text(line))?;
         write_all(&self.ended, message, |(token, ended), message| {
             message.number(token.number())?;
-            let (is_whole, outcomes) = match ended {
-                Ended::Whole(outcome) => (1, std::slice::from_ref(outcome)),
-                Ended::Rows(outcomes) => (0, &outcomes[..]),
-            };
-            message.byte(is_whole)?;
-            write_all(outcomes, message, write_outcome)
+            message.byte(u8::from(matches!(ended, Ended::Whole(_))))?;
+            write_all(ended.outcomes(), message, write_outcome)
         })?;
         write_all(&self.begun, message, |(token, at), message| {
             message.number(token.number())?;

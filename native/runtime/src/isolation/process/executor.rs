@@ -8,7 +8,7 @@
 //! The thread keeps no runtime while it sleeps. So a runtime that is released with stuck attempts is freed, and the worker is
 //! told to let go of it.
 
-use super::attempts::{closed, Outgoing, Said};
+use super::attempts::{closed, Outgoing, Running, Said, LEFT};
 use super::mailbox::{wait, Bell};
 use super::message::{read_failure, Counts, Start, FAILED, FORGET, LEAVE, READY, SAID};
 use super::place::{NoWorker, Seat as Place, TRIES};
@@ -22,7 +22,6 @@ use crate::runtime::{After, Executor, Orders, Runtime, Seat, WeakSeat};
 use crate::signature::Signature;
 use crate::threads::{self, OWN_STACK};
 use crate::timer;
-use crate::value::Value;
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -31,9 +30,6 @@ use std::time::{Duration, Instant};
 
 /// The most attempts in one message.
 const MOST_AT_ONCE: usize = 1024;
-
-/// The text of a row whose call the worker has ended because the plugin was closed.
-const LEFT: &str = "the plugin was closed during this call";
 
 /// Serves a runtime with one worker in each place, and waits until all have started the function. If the host ends that, an
 /// `init` goes on in its worker, and its Context is closed.
@@ -111,62 +107,6 @@ struct Sender {
     stuck: usize,
     /// How many attempts it takes.
     most: usize,
-}
-
-/// An attempt that the worker has.
-struct Running {
-    /// How its rows ended; None: not yet.
-    ended: Vec<Option<Outcome<Value>>>,
-    /// Those of them that were sent.
-    sent: Vec<usize>,
-    is_cancelled: bool,
-    /// Out of the cap (R8).
-    is_stuck: bool,
-}
-
-impl Running {
-    /// With how it ended in the worker. An error: that makes no sense.
-    fn end(mut self, seat: &Seat, token: Token, ended: Ended) -> Result<(), String> {
-        let outcomes = match ended {
-            Ended::Whole(outcome @ (Outcome::Error(_) | Outcome::Cancelled)) if self.sent.len() > 1 => {
-                _ = seat.end(token, self.asked_for(outcome)); // the machine splits it
-                return Ok(());
-            }
-            Ended::Whole(outcome) => vec![outcome],
-            Ended::Rows(outcomes) => outcomes,
-        };
-        if outcomes.len() != self.sent.len() {
-            return Err(format!("{} outcomes for {} rows", outcomes.len(), self.sent.len()));
-        }
-        for (row, outcome) in std::mem::take(&mut self.sent).into_iter().zip(outcomes) {
-            self.ended[row] = Some(self.asked_for(outcome));
-        }
-        self.report(seat, token);
-        Ok(())
-    }
-
-    /// Calls that the worker has cancelled by itself are errors.
-    fn asked_for(&self, outcome: Outcome<Value>) -> Outcome<Value> {
-        match outcome {
-            Outcome::Cancelled if !self.is_cancelled => Outcome::Error(LEFT.into()),
-            outcome => outcome,
-        }
-    }
-
-    /// The rows that have not ended are errors.
-    fn fail(mut self, seat: &Seat, token: Token, text: &str) {
-        self.ended.iter_mut().for_each(|row| _ = row.get_or_insert_with(|| Outcome::Error(text.into())));
-        self.report(seat, token);
-    }
-
-    /// Reports an attempt whose rows have all ended.
-    fn report(self, seat: &Seat, token: Token) {
-        let mut outcomes = self.ended.into_iter().flatten();
-        match (outcomes.next(), outcomes.next()) {
-            (Some(only), None) => drop(seat.end(token, only)),
-            (first, second) => seat.end_rows(token, first.into_iter().chain(second).chain(outcomes)),
-        }
-    }
 }
 
 /// Why a function has not started in a worker.

@@ -1,6 +1,8 @@
 //! The journal of a batch: how each row ended, in shared memory, before the next one begins. So the rows before a crash are
 //! not lost, although no row is called twice.
 //!
+//! A value for which there is no memory, or none within the worker's limit, is the error of its row.
+//!
 //! A worker lays it out before it calls the plugin ([`Journal::during`]). A loop over rows that knows of it takes it
 //! ([`take`]) and writes to it row by row. Rows of other loops are called one by one, and the worker writes them down.
 
@@ -18,7 +20,7 @@ thread_local! {
 pub struct Journal<'a> {
     writer: Writer<'a>,
     rows: u64,
-    /// Why the rest is not written: there is no memory.
+    /// Why the rest is not written: there is no memory, not even for an error.
     broken: Option<std::io::Error>,
 }
 
@@ -53,7 +55,11 @@ impl<'a> Journal<'a> {
         if self.broken.is_some() {
             return;
         }
-        match write(&mut self.writer) {
+        let written = self.writer.whole(write).or_else(|error| {
+            let text = no_room(&error);
+            self.writer.beyond_limit(|writer| record::write_error(&text, writer))
+        });
+        match written {
             Ok(()) => {
                 self.rows += 1;
                 self.writer.publish(self.rows);
@@ -82,6 +88,12 @@ impl<'a> Journal<'a> {
     pub fn record(&mut self, record: Result<&Value, &str>) {
         self.row(|writer| record::write(record, writer));
     }
+}
+
+/// The text of a row for whose value a worker has no shared memory.
+#[cold]
+pub fn no_room(error: &std::io::Error) -> String {
+    format!("no shared memory for its value: {error}")
 }
 
 /// The journal of the batch that this thread was called for. It is there once: calls that user code makes have none.

@@ -6,7 +6,7 @@
 //! Guarantees: a reader never reads beyond the memory that is there, whatever the writer has written. A posted message is seen
 //! with all its bytes (release and acquire). A mailbox whose message was taken keeps at most [`KEPT`] bytes.
 
-use super::memory::Memory;
+use super::memory::{most_of_this_process, Memory};
 use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -30,24 +30,37 @@ pub const ALIGNMENT: usize = 64;
 const KEPT: usize = 16 << 20;
 
 #[derive(Debug)]
-pub struct Mailbox(Memory);
+pub struct Mailbox {
+    memory: Memory,
+    /// The most bytes of a message.
+    most: usize,
+}
 
 impl Mailbox {
     pub fn create() -> io::Result<Mailbox> {
-        Memory::create().map(Mailbox)
+        Memory::create().map(Mailbox::of)
     }
 
     pub fn open(descriptor: OwnedFd) -> io::Result<Mailbox> {
-        Memory::open(descriptor).map(Mailbox)
+        Memory::open(descriptor).map(Mailbox::of)
+    }
+
+    fn of(memory: Memory) -> Mailbox {
+        Mailbox { memory, most: usize::MAX }
     }
 
     pub fn memory(&self) -> &Memory {
-        &self.0
+        &self.memory
+    }
+
+    /// A message has at most so many bytes as this process may have of its own: the limit of that is one of this, too.
+    pub fn limit(&mut self) {
+        self.most = most_of_this_process();
     }
 
     fn head(&self) -> &Head {
         // SAFETY: the memory is larger than the head, aligned to pages, and mapped as long as self. All fields are atomics.
-        unsafe { &*self.0.address().cast::<Head>() }
+        unsafe { &*self.memory.address().cast::<Head>() }
     }
 
     /// Whether the last message has been taken away.
@@ -63,9 +76,9 @@ impl Mailbox {
 
     /// Begins a message. The mailbox is free.
     pub fn write(&mut self) -> Writer<'_> {
-        self.0.forget(KEPT); // the reader has trimmed it
+        self.memory.forget(KEPT); // the reader has trimmed it
         self.head().parts.store(0, Ordering::Release);
-        Writer { memory: &mut self.0, at: ALIGNMENT }
+        Writer { memory: &mut self.memory, at: ALIGNMENT, most: self.most }
     }
 
     /// Posts the message that was written. Ring the bell afterwards.
@@ -81,15 +94,15 @@ impl Mailbox {
 
     /// Reads the message, whole or not.
     pub fn read(&mut self) -> io::Result<Reader<'_>> {
-        self.0.follow()?;
+        self.memory.follow()?;
         let parts = self.head().parts.load(Ordering::Acquire);
-        Ok(Reader { memory: &self.0, at: ALIGNMENT, parts })
+        Ok(Reader { memory: &self.memory, at: ALIGNMENT, parts })
     }
 
     /// Takes the message away.
     pub fn take(&self) {
-        if self.0.readable() > KEPT {
-            self.0.trim(KEPT);
+        if self.memory.readable() > KEPT {
+            self.memory.trim(KEPT);
         }
         let head = self.head();
         head.taken.store(head.posted.load(Ordering::Acquire), Ordering::Release);
@@ -100,11 +113,16 @@ impl Mailbox {
 pub struct Writer<'a> {
     memory: &'a mut Memory,
     at: usize,
+    /// How far it may go.
+    most: usize,
 }
 
 impl Writer<'_> {
     fn room(&mut self, bytes: usize) -> io::Result<*mut u8> {
         let end = self.at.checked_add(bytes).ok_or(io::ErrorKind::OutOfMemory)?;
+        if end > self.most {
+            return Err(beyond(self.most));
+        }
         self.memory.reserve(end)?;
         let start = self.at;
         self.at = end;
@@ -139,6 +157,20 @@ impl Writer<'_> {
         Ok(())
     }
 
+    /// Writes all of something, or nothing of it.
+    pub fn whole(&mut self, write: impl FnOnce(&mut Self) -> io::Result<()>) -> io::Result<()> {
+        let before = self.at;
+        write(self).inspect_err(|_| self.at = before)
+    }
+
+    /// As [`Writer::whole`], for what is said instead of something that the limit of this process leaves no room for.
+    pub fn beyond_limit(&mut self, write: impl FnOnce(&mut Self) -> io::Result<()>) -> io::Result<()> {
+        let most = std::mem::replace(&mut self.most, usize::MAX);
+        let written = self.whole(write);
+        self.most = most;
+        written
+    }
+
     /// Aligned room for a buffer, for the caller to fill in before anything else is written.
     pub fn buffer(&mut self, bytes: usize) -> io::Result<*mut u8> {
         self.at = self.at.next_multiple_of(ALIGNMENT);
@@ -159,6 +191,11 @@ impl Writer<'_> {
     pub fn publish(&mut self, parts: u64) {
         self.head().parts.store(parts, Ordering::Release);
     }
+}
+
+#[cold]
+fn beyond(most: usize) -> io::Error {
+    io::Error::other(format!("an answer has at most {most} bytes (memory_limit): send fewer rows at once, or raise it"))
 }
 
 /// Reads a message. An error is the text that it is broken, which never happens while the writer is sound.
@@ -346,6 +383,22 @@ mod tests {
             received.take();
             assert!(sent.memory().file().metadata().unwrap().blocks() * 512 <= KEPT as u64);
         }
+    }
+
+    #[test]
+    fn what_has_no_room_is_not_written_in_part() {
+        let mut mailbox = Mailbox::create().unwrap();
+        let mut message = mailbox.write();
+        message.most = ALIGNMENT + 39;
+        message.whole(|message| message.text(b"first")).unwrap();
+        assert!(message.whole(|message| message.text(&[0; 100])).is_err());
+        message.whole(|message| message.text(b"second")).unwrap();
+        assert!(message.whole(|message| message.text(b"third")).is_err());
+        message.beyond_limit(|message| message.text(b"no room")).unwrap();
+        assert!(message.whole(|message| message.byte(0)).is_err(), "the limit is back");
+        mailbox.post();
+        let mut read = mailbox.read().unwrap();
+        assert_eq!([(); 3].map(|()| read.text().unwrap()), [&b"first"[..], b"second", b"no room"].map(Box::from));
     }
 
     #[test]

@@ -144,6 +144,16 @@ fn allocate(file: &File, mut start: usize, end: usize) -> io::Result<()> {
     Ok(())
 }
 
+/// The most memory that this process may have of its own. What it shares does not count for the system.
+pub fn most_of_this_process() -> usize {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the struct is whole, for the time of the call.
+    match unsafe { libc::getrlimit(libc::RLIMIT_DATA, &mut limit) } {
+        0 => usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX),
+        _ => usize::MAX,
+    }
+}
+
 impl Drop for Memory {
     fn drop(&mut self) {
         if !self.address.is_null() {
@@ -168,6 +178,20 @@ mod tests {
             memory.reserve(bytes).unwrap();
             assert!(allocated(&memory) >= bytes as u64);
         }
+    }
+
+    #[test]
+    fn the_file_never_shrinks() {
+        let memory = Memory::create().unwrap();
+        assert_eq!(memory.file.set_len(0).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+        assert!(memory.file.set_len(2 * STEP as u64).is_ok());
+    }
+
+    #[test]
+    fn what_the_system_does_not_give_is_an_error() {
+        let mut memory = Memory::create().unwrap();
+        assert!(memory.reserve(1 << 63).is_err());
+        assert!(memory.reserve(2 * STEP).is_ok());
     }
 
     #[test]

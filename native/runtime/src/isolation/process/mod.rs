@@ -48,7 +48,7 @@ mod worker;
 pub use message::Limits;
 pub use worker::{Interrupted, Spec, Stopped};
 
-use super::Instance;
+use super::{shares, Instance};
 use crate::arrow::{build_with_room, check_rows, Batch, NoRoom};
 use crate::exports::Ran;
 use crate::failure::Failure;
@@ -66,17 +66,11 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 use worker::Worker;
 
-/// A share of a batch has at least so many rows: a wake-up costs as much as some hundred of the cheapest calls.
-const LEAST_SHARE: usize = 256;
-
 /// How long runtimes may take to end when the plugin is closed; one whose worker hangs takes [`GRACE`] more. Then workers are
 /// killed.
 const STOP_TIME: Duration = Duration::from_millis(300);
 /// How long workers may take to end after that.
 const LEAVE_TIME: Duration = Duration::from_millis(500);
-
-/// So many shares for each worker: one that the system gives less time takes fewer.
-const SHARES: usize = 4;
 
 thread_local! {
     /// The instances with a sync call in this thread. While it waits, a handler of a signal may call that instance again.
@@ -159,14 +153,14 @@ impl Instance for Processes {
         self.check_process(&signature.name)?;
         let call = Call { function, signature, batch, timeout: signature.run_timeout };
         let (good, mut failed) = readable(signature, batch);
-        let wanted = if signature.vectorized { 1 } else { (batch.rows() / LEAST_SHARE).clamp(1, self.seats.len()) };
+        let wanted = if signature.vectorized { 1 } else { shares::worth_waking(batch.rows(), self.seats.len()) };
         let mut seats = self.seats(wanted, &signature.name)?;
         let _here = CallHere::of(self);
         let mut values = vec![Value::Null; batch.rows()];
         let mut late = Vec::new();
         let mut none_called = true;
         for rows in good {
-            let mut shares = cut(rows, seats.len());
+            let mut shares: Vec<Share> = shares::cut(rows, seats.len()).into_iter().map(Share::new).collect();
             match call.run(&mut seats, &mut shares) {
                 Ok(None) => {}
                 Ok(Some(ran)) => return Ok(ran),
@@ -252,12 +246,4 @@ fn readable(signature: &Signature, batch: &Batch) -> (Vec<Range<usize>>, Vec<(us
         }
     }
     (good, bad)
-}
-
-/// Rows in shares of about the same size, for so many workers.
-fn cut(rows: Range<usize>, workers: usize) -> Vec<Share> {
-    let most = rows.len() / LEAST_SHARE;
-    let shares = if workers > 1 { (workers * SHARES).min(most).max(workers) } else { 1 };
-    let bound = |i: usize| rows.start + rows.len() * i / shares;
-    (0..shares).map(|i| Share::new(bound(i)..bound(i + 1))).collect()
 }

@@ -103,8 +103,8 @@ impl Plugin {
             }
             sent.write().begin(number);
             return match function.call(self.table, index as u32, &mut arguments.0) {
-                Ok(results) if results.are_sound() => results.write(&function.signature, sent).map_err(memory),
-                // Row by row, so that those at fault are errors, and the others have their values.
+                Ok(results) if results.are_sound() && results.write(&function.signature, sent).is_ok() => Ok(()),
+                // Row by row, so that those at fault, or without room, are errors, and the others have their values.
                 Ok(results) => results.write_rows(&function.signature, sent).map_err(memory),
                 Err(failure) => write_failure(sent, failure.status, &failure.text).map_err(memory),
             };

@@ -43,6 +43,7 @@ pub fn serve(journals: Journals) -> Result<(), String> {
     };
     said.map_err(|error| failed("no shared memory", error))?;
     let opened = opened.map(|plugin| PLUGIN.get_or_init(|| plugin));
+    lane.sent.limit();
     lane.post_written();
     let plugin = opened?;
     loop {

@@ -3,9 +3,11 @@
 //! ([`crate::runtime::remote`]).
 //!
 //! Guarantees: never waits for user code, except at the start and at the end. An answer waits until the host has taken the one
-//! before.
+//! before, and has about [`ANSWER`] bytes at most, or one outcome. A value for which there is no memory, or none within the
+//! worker's limit, is the error of its row.
 
 use super::attempts::{Said, Wanted};
+use super::journal::no_room;
 use super::lane::Lane;
 use super::mailbox::ring;
 use super::message::{write_failure, Counts, Start, ATTEMPTS, FORGET, LEAVE, READY};
@@ -20,6 +22,7 @@ use crate::signature::text;
 use crate::sync::Unpoisoned;
 use crate::{handles, retired, timer};
 use arroyo_udf_abi as abi;
+use std::collections::VecDeque;
 use std::ffi::{c_char, c_void, CStr};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
@@ -41,6 +44,9 @@ pub static REMOTE: Remote = Remote { size: size_of::<Remote>() as u64, serve: se
 
 /// More rows than a host has at once.
 const NO_LIMIT: u64 = 1 << 40;
+
+/// How many bytes of values an answer has before the next outcome waits for the next one.
+const ANSWER: u64 = 8 << 20;
 
 /// The life of a started function.
 pub fn serve(plugin: &'static Plugin, mut lane: Lane, message: &[u8]) {
@@ -137,14 +143,15 @@ struct Served {
     log: Box<Log>,
     /// The attempts that the host asks for.
     asked: Vec<Token>,
-    /// Attempts that could not be read.
-    unread: Vec<(Token, Ended)>,
+    /// Attempts that have ended, of which the host has not been told.
+    ended: VecDeque<(Token, Ended)>,
     /// The host knows that the runtime has failed.
     told_of_poison: bool,
 }
 
 impl Served {
-    fn new(handle: abi::Handle, lane: Lane) -> io::Result<Served> {
+    fn new(handle: abi::Handle, mut lane: Lane) -> io::Result<Served> {
+        lane.sent.limit();
         let runtime = handles::get(handle).map_err(|failure| io::Error::other(failure.text))?;
         runtime.become_remote();
         let log = Box::new(Log { bell: lane.ours.as_raw_fd(), lines: Mutex::default() });
@@ -152,7 +159,7 @@ impl Served {
         let place = abi::Log { size: size_of::<abi::Log>() as u64, write: Some(write_log), data };
         // SAFETY: a whole struct; the log outlives its use (`forget`, `leave`).
         runtime.log().set(unsafe { log::Log::read(&place) }.map_err(io::Error::other)?);
-        Ok(Served { runtime, lane, log, asked: Vec::new(), unread: Vec::new(), told_of_poison: false })
+        Ok(Served { runtime, lane, log, asked: Vec::new(), ended: VecDeque::new(), told_of_poison: false })
     }
 
     /// Passes on what comes, in both directions, until the host lets go. An error: there is no memory for an answer.
@@ -167,7 +174,7 @@ impl Served {
                         Wanted::read(self.runtime.signature(), &mut message).map_err(io::Error::other)?;
                     self.runtime.obey(wishes);
                     self.asked.extend(asked);
-                    self.unread.extend(unread);
+                    self.ended.extend(unread);
                     worked = true;
                 }
                 self.lane.take();
@@ -191,12 +198,14 @@ impl Served {
 
     /// Sends what there is to say. False: nothing; it will ring.
     fn answer(&mut self) -> io::Result<bool> {
-        let mut said = Said { lines: self.log.take(), ended: self.runtime.take_ended(), ..Said::default() };
-        said.ended.append(&mut self.unread);
+        self.ended.extend(self.runtime.take_ended());
+        let mut said = Said { lines: self.log.take(), ..Said::default() };
         if !self.told_of_poison {
             said.poison = self.runtime.why_poisoned().unwrap_or_default();
             self.told_of_poison = !said.poison.is_empty();
         }
+        // What ended before the poison counts, so the host learns of both at once.
+        said.ended = if said.poison.is_empty() { self.next_ended() } else { self.ended.drain(..).collect() };
         let asked = std::mem::take(&mut self.asked);
         let begun = self.runtime.begun(&asked).into_iter().map(|begun| begun.map_or(u64::MAX, timer::on_system_clock));
         said.begun = asked.into_iter().zip(begun).collect();
@@ -206,7 +215,35 @@ impl Served {
             return Ok(self.runtime.arm(condition, wake, self.lane.ours.as_raw_fd() as usize as *mut c_void));
         }
         said.counts = self.counts();
-        self.lane.post(|message| said.write(message)).map(|()| true)
+        self.say(said).map(|()| true)
+    }
+
+    /// Outcomes for an answer.
+    fn next_ended(&mut self) -> Vec<(Token, Ended)> {
+        let mut bytes = 0;
+        let is_full = |(_, ended): &(Token, Ended)| {
+            let has_room = bytes < ANSWER;
+            bytes += ended.bytes();
+            !has_room
+        };
+        let count = self.ended.iter().position(is_full).unwrap_or(self.ended.len());
+        self.ended.drain(..count).collect()
+    }
+
+    /// Sends an answer; if there is no memory for it, with fewer outcomes, and at last with errors in place of values.
+    fn say(&mut self, mut said: Said) -> io::Result<()> {
+        while let Err(error) = self.lane.post(|message| said.write(message)) {
+            match said.ended.len() {
+                0 => return Err(error),
+                1 if said.ended[0].1.lose_largest(&no_room(&error)) => {}
+                1 => return Err(error),
+                several => {
+                    let later = said.ended.split_off(several / 2);
+                    later.into_iter().rev().for_each(|ended| self.ended.push_front(ended));
+                }
+            }
+        }
+        Ok(())
     }
 
     fn counts(&self) -> Counts {

@@ -7,5 +7,5 @@ connections.py   connectors, profiles, tables and their schemas
 udfs.py          functions
 
 Guarantees: a time is a whole number of microseconds since 1970; names are in snake_case, but for `hasMore`; a request
-may have fields that are not known here, because newer clients send them.
+with a key that is not known here is refused by its name.
 """

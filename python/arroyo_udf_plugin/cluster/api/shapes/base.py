@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Generic, TypeVar
+import difflib
+from collections.abc import Sequence
+from typing import Annotated, Any, Generic, TypeVar
 
 import pydantic
+from pydantic_core import PydanticCustomError
 
 Item = TypeVar("Item")
 
@@ -20,10 +23,35 @@ class Answer(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(use_attribute_docstrings=True)
 
 
-class Asked(pydantic.BaseModel):
-    """What the API is asked for. Values are not converted between kinds."""
+def wrong_shape(told: str) -> PydanticCustomError:
+    """To be raised while a request is read, if it has another shape than is asked for."""
+    return PydanticCustomError(WRONG_SHAPE, "{told}", {"told": told})
 
-    model_config = pydantic.ConfigDict(strict=True, use_attribute_docstrings=True)
+
+WRONG_SHAPE = "wrong_shape"
+"""The type of that error."""
+
+
+class Asked(pydantic.BaseModel):
+    """What the API is asked for. Values are not converted between kinds. Unknown keys are refused: a wish that nobody
+    reads must not look like one that was heard."""
+
+    model_config = pydantic.ConfigDict(strict=True, extra="forbid", use_attribute_docstrings=True)
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def _knows_its_keys(cls, given: Any) -> Any:
+        if isinstance(given, dict) and cls.model_config.get("extra") == "forbid":
+            keys = [field.alias or name for name, field in cls.model_fields.items()]
+            for name in given:
+                if name not in keys and name not in cls.model_fields:
+                    raise wrong_shape(_told(str(name), keys))
+        return given
+
+
+def _told(name: str, keys: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, keys, 1)
+    return f"there is no key {name[:100]!r}: " + (f"write {near[0]!r}" if near else f"there are {', '.join(keys)}")
 
 
 class Listed(Answer, Generic[Item]):
@@ -47,3 +75,8 @@ class Failure(Answer):
 
     error: str
     """What is wrong, and what to do instead."""
+
+
+class Login(Answer):
+    path: str
+    """Behind the address of the API: opened in a browser, it logs it in."""

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import pydantic
 
-from .base import Answer, Asked, Micros
+from .base import Answer, Asked, Micros, wrong_shape
 
 TableType = Literal["source", "sink", "lookup"]
 Name = Annotated[str, pydantic.Field(min_length=1, max_length=200)]
@@ -61,6 +61,18 @@ class ConnectionProfilePost(Asked):
     connector: str
     config: dict[str, Any]
 
+    model_config = pydantic.ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "name": "warehouse",
+                    "connector": "postgres",
+                    "config": {"uri": "postgresql://user:password@host/name"},
+                }
+            ]
+        }
+    )
+
 
 class ConnectionProfilePatch(Asked):
     """What is not named stays as it is. So does a secret for which `********` is sent."""
@@ -93,11 +105,11 @@ class SourceField(Asked):
     @pydantic.model_validator(mode="after")
     def _has_its_parameters(self) -> SourceField:
         if self.type == "decimal128" and (self.precision is None or self.scale is None):
-            raise ValueError("decimal128 has a precision and a scale: write both")
+            raise wrong_shape("decimal128 has a precision and a scale: write both")
         if self.type == "struct" and not self.fields:
-            raise ValueError("a struct has fields: write them")
+            raise wrong_shape("a struct has fields: write them")
         if self.type == "list" and self.items is None:
-            raise ValueError("a list has items: write their type")
+            raise wrong_shape("a list has items: write their type")
         return self
 
 
@@ -123,7 +135,7 @@ class SchemaDefinition(Asked):
     schema_: Annotated[str, pydantic.Field(alias="schema", max_length=1 << 20)]
     dependencies: dict[str, str] | None = None
 
-    model_config = pydantic.ConfigDict(strict=True, populate_by_name=True)
+    model_config = pydantic.ConfigDict(populate_by_name=True)
 
 
 class ConnectionSchema(Asked):
@@ -143,7 +155,26 @@ class ConnectionTablePost(Asked):
     config: dict[str, Any]
     schema_: Annotated[ConnectionSchema | None, pydantic.Field(alias="schema")] = None
 
-    model_config = pydantic.ConfigDict(strict=True, populate_by_name=True)
+    model_config = pydantic.ConfigDict(
+        populate_by_name=True,
+        json_schema_extra={
+            "examples": [
+                {
+                    "name": "flights",
+                    "connector": "filesystem",
+                    "config": {"table_type": {"type": "source", "path": "/data/flights/*.json"}},
+                    "schema": {
+                        "format": {"type": "json"},
+                        "fields": [
+                            {"name": "tail", "type": "string"},
+                            {"name": "at", "type": "timestamp", "unit": "microsecond", "required": True},
+                        ],
+                    },
+                },
+                {"name": "delays", "connector": "postgres", "connection_profile_id": "cp_4fGh7Kx9Qz", "config": {}},
+            ]
+        },
+    )
 
 
 class ConnectionTablePatch(Asked):
@@ -154,7 +185,7 @@ class ConnectionTablePatch(Asked):
     config: dict[str, Any] | None = None
     schema_: Annotated[ConnectionSchema | None, pydantic.Field(alias="schema")] = None
 
-    model_config = pydantic.ConfigDict(strict=True, populate_by_name=True)
+    model_config = pydantic.ConfigDict(populate_by_name=True)
 
 
 class ConnectionTable(Answer):

@@ -33,6 +33,8 @@ class Job(Answer):
     scheduler_config: dict[str, Any]
     env_vars: dict[str, str]
     """Values are never returned."""
+    waits_for: str | None
+    """Why nothing happens to a job that is not as it is wished, such as that no controller runs."""
 
 
 class JobLogMessage(Answer):

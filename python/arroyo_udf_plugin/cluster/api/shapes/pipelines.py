@@ -14,6 +14,7 @@ Parallelism = Annotated[int, pydantic.Field(ge=1, le=1024)]
 SHORTEST_INTERVAL, LONGEST_INTERVAL = 1_000_000, 86_400_000_000
 Interval = Annotated[int, pydantic.Field(ge=SHORTEST_INTERVAL, le=LONGEST_INTERVAL)]
 """From one checkpoint to the next: a second to a day."""
+Name = Annotated[str, pydantic.Field(min_length=1, max_length=200)]
 Query = Annotated[str, pydantic.Field(max_length=1 << 20)]
 Variables = dict[Annotated[str, pydantic.Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=256)], str]
 Tags = dict[Annotated[str, pydantic.Field(min_length=1, max_length=256)], str]
@@ -57,10 +58,12 @@ class Pipeline(Answer):
     preview: bool
     state_url: str | None
     tags: dict[str, str]
+    waits_for: str | None
+    """As its job's."""
 
 
 class PipelinePost(Asked):
-    name: Annotated[str, pydantic.Field(min_length=1, max_length=200)]
+    name: Name
     query: Query
     parallelism: Parallelism = 1
     udfs: list[Udf] | None = None
@@ -74,6 +77,8 @@ class PipelinePost(Asked):
 class PipelinePatch(Asked):
     """What is not named stays as it is."""
 
+    tags: Tags | None = None
+    """Instead of those that it has."""
     parallelism: Parallelism | None = None
     checkpoint_interval_micros: Interval | None = None
     stop: StopType | None = None
@@ -86,20 +91,61 @@ class PipelineRestart(Asked):
     """End the workers at once, without a checkpoint."""
     ignore_state: bool | None = None
     """Start from the beginning, without the state in checkpoints."""
+    discard_state: bool | None = None
+    """The same: the state is given up, and rows are read, and come, again."""
     replan: bool | None = None
     """Plan the query anew, with the saved functions, tables and profiles as they are now."""
+    query: Query | None = None
+    """Run this query from now on. It goes on from the last checkpoint if the state fits to it."""
+
+    @property
+    def discards(self) -> bool:
+        return bool(self.ignore_state or self.discard_state)
+
+    @property
+    def replans(self) -> bool:
+        return bool(self.replan) or self.query is not None
 
 
-class PreviewPost(Asked):
-    query: Query
-    udfs: list[Udf] | None = None
+class ActionPost(Asked):
+    """What is to be done with all pipelines that fit: `labels`, `states`, or both must be there."""
+
+    action: Literal["stop", "start", "restart"]
+    labels: Tags | None = None
+    """Tags that they have."""
+    states: list[str] | None = None
+    """Of their jobs: one of these."""
+    how: StopType | None = None
+    """Of a stop; default: checkpoint."""
+    force: bool | None = None
+    ignore_state: bool | None = None
+    """As of a restart."""
+
+
+class ActionRefused(Answer):
+    id: str
+    error: str
+
+
+class ActionResult(Answer):
+    done: list[str]
+    """Ids of the pipelines whose wish was changed."""
+    refused: list[ActionRefused]
+    """Those that stay as they are, and why."""
+
+
+class PreviewPost(PipelinePost):
+    """The same as for a pipeline. A preview has a name, a parallelism and checkpoints of its own."""
+
+    name: Name = "preview"
     enable_sinks: bool = False
     """The query's own sinks get the rows, too."""
 
 
-class ValidateQueryPost(Asked):
-    query: Query
-    udfs: list[Udf] | None = None
+class ValidateQueryPost(PipelinePost):
+    """The same as for a pipeline."""
+
+    name: Name = "query"
 
 
 class Location(Answer):

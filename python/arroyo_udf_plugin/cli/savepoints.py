@@ -1,0 +1,62 @@
+"""arroyo-udf savepoint: checkpoints with a name, which no retention removes."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from ..engine.savepoints import Savepoint, Savepoints
+
+_PLACE = click.argument("place", metavar="DIR|URL")
+_NAME = click.argument("name")
+
+
+@click.group("savepoint", short_help="Keep a checkpoint under a name.")
+def command() -> None:
+    """Copies of checkpoints with a name, in the place of the checkpoints.
+
+    `run --restore NAME` goes back to one of them.
+    """
+
+
+@command.command("take")
+@_PLACE
+@_NAME
+def take(place: str, name: str) -> None:
+    """Copy the latest checkpoint, whether its pipeline runs or not. It stays until it is removed."""
+    _tell(_savepoints(place).take(name))
+
+
+@command.command("ls")
+@_PLACE
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each.")
+def listed(place: str, as_json: bool) -> None:
+    """List the savepoints in a place, by name."""
+    for one in _savepoints(place).listed():
+        if as_json:
+            click.echo(json.dumps(dataclasses.asdict(one)))
+        else:
+            _tell(one)
+
+
+@command.command("rm")
+@_PLACE
+@_NAME
+def remove(place: str, name: str) -> None:
+    """Remove a savepoint."""
+    _savepoints(place).delete(name)
+
+
+def _savepoints(place: str) -> Savepoints:
+    from ..engine.savepoints import Savepoints
+    from ..engine.store import open_store
+
+    return Savepoints(open_store(place))
+
+
+def _tell(one: Savepoint) -> None:
+    click.echo(f"{one.name}  checkpoint {one.epoch}  {one.time or '-'}  {one.state_bytes:,} bytes of state")

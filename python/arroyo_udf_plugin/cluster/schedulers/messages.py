@@ -1,0 +1,96 @@
+"""What workers may say, as types. Whatever else comes is refused, with the reason.
+
+    reports = parsed("reports", body)[0].report("job_1", 3)
+
+Guarantees: whose report it is says the path that the worker's secret opens, not the message. A report has only events
+that a worker can know, numbers that the database can store, and text without what a database refuses. A field of a
+newer worker is left out, and numbers of an older one are brought up to date.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import pydantic
+
+from ..database.history import storable
+from ..numbers import Numbers, upgraded
+from ..shown import Shown
+from ..states import Event
+from ..taken import Taken
+from ..task import Report
+
+_LARGEST = 2**31 - 1
+
+
+class Refused(Exception):
+    """A message that is not understood. The text says why."""
+
+
+def _cleaned(value: Any) -> Any:
+    return storable(value) if isinstance(value, str) else value
+
+
+Text = Annotated[str, pydantic.BeforeValidator(_cleaned)]
+
+
+class _Message(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="ignore", frozen=True, allow_inf_nan=False)
+
+
+def _numbers(value: Any) -> Any:
+    return upgraded(value) if isinstance(value, dict) else value
+
+
+class Said(_Message):
+    """A report."""
+
+    event: Literal["started", "finished", "saved", "cut off", "lost", "wrong"] | None = None
+    tasks: Annotated[int, pydantic.Field(ge=0, le=_LARGEST)] | None = None
+    message: Text = ""
+    details: Text = ""
+    domain: Literal["user", "external", "internal"] = "internal"
+    outage: Text = ""
+    numbers: Annotated[Numbers, pydantic.BeforeValidator(_numbers)] | None = None
+    checkpoint: Taken | None = None
+    shown: list[Shown] = []
+
+    def report(self, job_id: str, generation: int) -> Report:
+        told: dict[str, Any] = {name: getattr(self, name) for name in type(self).model_fields}
+        told["shown"] = tuple(self.shown)
+        if self.numbers is not None:
+            told["numbers"] = self.numbers | {"generation": generation}
+        return Report(job_id, generation, **told | {"event": None if self.event is None else Event(self.event)})
+
+
+class Asked(_Message):
+    """For orders. of: the list of orders of which `seen` were seen."""
+
+    of: str
+    seen: Annotated[int, pydantic.Field(ge=0, le=_LARGEST)]
+
+
+_REPORTS = pydantic.TypeAdapter(list[Said])
+
+
+def reports(body: Any) -> list[Said]:
+    """Raises Refused."""
+    try:
+        return _REPORTS.validate_python(body)
+    except (pydantic.ValidationError, RecursionError, AttributeError, KeyError, TypeError, ValueError) as error:
+        raise Refused(_why(error)) from error
+
+
+def asked(body: Any) -> Asked:
+    """Raises Refused."""
+    try:
+        return Asked.model_validate(body)
+    except pydantic.ValidationError as error:
+        raise Refused(_why(error)) from error
+
+
+def _why(error: Exception) -> str:
+    """Without the values, which may be rows of users."""
+    if isinstance(error, pydantic.ValidationError):
+        return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:3])
+    return repr(error)[:200]
