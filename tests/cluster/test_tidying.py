@@ -13,7 +13,7 @@ from clusters import settings_in, shown
 from test_database import made
 
 from arroyo_udf_plugin.cluster.database import history
-from arroyo_udf_plugin.cluster.database.opened import Database
+from arroyo_udf_plugin.cluster.database.opened import Database, LogKept
 from arroyo_udf_plugin.cluster.functions.children import Children, Limits, left_behind
 from arroyo_udf_plugin.cluster.records import Records
 from arroyo_udf_plugin.cluster.schedulers import worker_files
@@ -84,15 +84,22 @@ def test_a_name_of_a_worker_says_job_and_generation() -> None:
     assert worker_files.generation_of("mine") is None
 
 
-def test_the_log_of_a_job_has_a_limit(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history, "_LOGGED_KEPT", 3)
-    with database.begin() as session:
+@pytest.mark.usefixtures("database")
+def test_the_log_of_a_job_has_a_limit(tmp_path: Path) -> None:
+    limited = Database.open(f"sqlite:///{tmp_path / 'cluster.sqlite'}", log=LogKept(entries=3, entry_bytes=1000))
+    with contextlib.closing(limited), limited.begin() as session:
         first, second = (made(session).job.id for _ in range(2))
         history.log(session, second, 1, "info", "other")
         for number in range(5):
             history.log(session, first, 1, "error", str(number))
         assert [row.message for row in history.logged(session, first, 9).rows] == ["4", "3", "2"]
         assert [row.message for row in history.logged(session, second, 9).rows] == ["other"]
+        history.log(session, second, 1, "error", "long", "begin " + "ä" * 2000 + " end")
+        (long, _) = history.logged(session, second, 9).rows
+        assert 900 < len(long.details.encode()) < 1100
+        assert long.details.startswith("begin ä")
+        assert long.details.endswith("ä end")
+        assert "\n(3,010 bytes are left out here)\n" in long.details
 
 
 def test_the_folder_of_a_child_that_just_starts_is_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

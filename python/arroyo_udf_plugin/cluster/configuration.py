@@ -155,6 +155,10 @@ class LimitSettings(Section):
     """The address space of each process that builds or plans."""
     preview_bytes: Annotated[Bytes, pydantic.Field(ge=1 << 20)] = 16 << 20
     """The rows that are kept of each pipeline that shows some. Older ones go."""
+    log_entries: Annotated[Count, pydantic.Field(ge=100)] = 1000
+    """Entries that are kept of each job's log."""
+    log_entry_bytes: Annotated[Bytes, pydantic.Field(ge=1 << 10)] = 64 << 10
+    """The message of an entry, and its details. Of a longer one, begin and end are kept."""
     numbers_bytes: Annotated[Bytes, pydantic.Field(ge=1 << 16)] = 4 << 20
     """The numbers that are kept of each job, for graphs of some minutes."""
 

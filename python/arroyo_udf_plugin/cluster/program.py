@@ -26,7 +26,7 @@ from .controller import Controller
 from .controller_port import create_app as create_port
 from .controller_port import jobs_of
 from .database.changes import Changes
-from .database.opened import Database
+from .database.opened import Database, LogKept
 from .database.pipelines import decide_places
 from .monitoring.exposition import Exposition
 from .monitoring.families import Source
@@ -50,11 +50,15 @@ _log = logging.getLogger(__name__)
 def opened(settings: Settings) -> Iterator[Database]:
     """The database, migrated; each job in it has the place of its state."""
     make_private(settings.data)
-    with contextlib.closing(Database.open(settings.database_url, settings.key_file)) as database:
+    with contextlib.closing(Database.open(settings.database_url, settings.key_file, log_kept(settings))) as database:
         database.migrate()
         with database.begin() as session:
             decide_places(session, settings.checkpoints)
         yield database
+
+
+def log_kept(settings: Settings) -> LogKept:
+    return LogKept(settings.limits.log_entries, settings.limits.log_entry_bytes)
 
 
 def make_private(folder: Path) -> None:

@@ -113,6 +113,15 @@ def test_an_action_is_for_all_that_fit(api: Client, four: dict[str, str], databa
         assert act(**wrong).status_code == 400, wrong
 
 
+@pytest.mark.parametrize("action", ["start", "restart"])
+def test_a_job_that_has_finished_is_not_said_to_start(api: Client, stored: Any, action: str) -> None:
+    finished = stored("Finished").pipeline.id
+    told = api.post("/api/v1/pipelines/actions", json={"action": action, "states": ["Finished"]}).json()
+    assert told["done"] == []
+    assert [one["id"] for one in told["refused"]] == [finished]
+    assert "create a pipeline" in told["refused"][0]["error"]
+
+
 def test_an_action_that_one_of_them_refuses_is_done_for_the_others(
     api: Client, stored: Any, database: Database
 ) -> None:

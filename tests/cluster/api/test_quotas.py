@@ -58,8 +58,10 @@ def preview(api: Client) -> Any:
 def end(database: Database, pipeline_id: str, state: str = "Stopped") -> str:
     """Returns the id of its job."""
     with database.begin() as session:
-        job_id = pipelines.get(session, pipeline_id).job.id
-        session.get_one(JobStatus, job_id).state = state
+        job = pipelines.get(session, pipeline_id).job
+        session.get_one(JobStatus, job.id).state = state
+        job.stop = "checkpoint" if state == "Stopped" else job.stop
+        job_id = job.id
     return job_id
 
 

@@ -217,7 +217,7 @@ def config_of(model: type[_Config], config: Mapping[str, Any]) -> _Config:
         found = error.errors()
         told = [f"{'.'.join(map(str, one['loc']))}: {one['msg'].removeprefix('Value error, ')}" for one in found]
         if any(one["type"] == "extra_forbidden" for one in found):
-            told = [f"it has other keys: {'; '.join(told)}; write, for example, {json.dumps(dict(model.example))}"]
+            told.append(f"write, for example, {json.dumps(dict(model.example))}")
         raise ValueError("; ".join(told)) from None
 
 

@@ -26,6 +26,7 @@ from ..database.pipelines import Whole
 from ..database.sealing import opened
 from ..functions.artifacts import moved
 from ..functions.roots import outside_of
+from ..states import State
 from .bodies import JsonRoute
 from .failures import Refusal
 from .libraries import with_stored
@@ -313,8 +314,11 @@ def _act(parts: Parts, session: Session, id: str, asked: ActionPost) -> None:
     if asked.action == "stop":
         rows.change(session, id, {"stop": asked.how or "checkpoint"})
         return
-    parts.quotas.check_change(session, rows.get(session, id), {"stop": "none"})
+    whole = rows.get(session, id)
+    parts.quotas.check_change(session, whole, {"stop": "none"})
     if asked.action == "start":
+        if whole.status.state == State.FINISHED:
+            raise Refusal(409, "its job has finished: to run the query again, create a pipeline")
         rows.change(session, id, {"stop": "none"})
     else:
         rows.restart(session, id, force=bool(asked.force), ignore_state=bool(asked.ignore_state))

@@ -104,6 +104,7 @@ def restore(parts: ThePart, id: str, job_id: str, asked: RestorePost) -> Pipelin
         if asked.epoch is not None and asked.epoch not in there:
             raise Refusal(404, f"Checkpoint not found: there are {', '.join(map(str, there)) or 'none'}")
         _check_doubles(whole, asked)
+        parts.quotas.check_change(session, whole, {"stop": "none"})
         to: dict[str, Any] = {"epoch": asked.epoch} if asked.savepoint is None else {"savepoint": asked.savepoint}
         told = pipeline_of(rows.restart(session, id, restore=to | {"doubles": asked.accept_doubles}))
     parts.wake()

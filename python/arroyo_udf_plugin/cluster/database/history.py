@@ -11,11 +11,9 @@ from sqlalchemy.orm import Session, aliased
 from .errors import NotFound
 from .ids import new_id
 from .models import Checkpoint, Job, JobLog, JobStatus, Pipeline
-from .opened import now
+from .opened import LogKept, now
 from .paging import Page, page
 from .pipelines import TERMINAL
-
-_LOGGED_KEPT = 1000  # entries of each job
 
 
 def log(
@@ -31,6 +29,7 @@ def log(
     error_domain: str | None = None,
 ) -> None:
     """Adds an entry, and forgets the oldest ones."""
+    kept = LogKept.of(session)
     session.add(
         JobLog(
             id=new_id("jlm"),
@@ -38,14 +37,24 @@ def log(
             created_at=now(),
             generation=generation,
             level=level,
-            message=storable(message),
-            details=storable(details),
+            message=_cut(storable(message), kept.entry_bytes),
+            details=_cut(storable(details), kept.entry_bytes),
             operator_id=operator_id,
             task_index=task_index,
             error_domain=error_domain,
         )
     )
-    _keep_latest(session, _LOGGED_KEPT, JobLog.job_id == job_id)
+    _keep_latest(session, kept.entries, JobLog.job_id == job_id)
+
+
+def _cut(text: str, most_bytes: int) -> str:
+    """Its begin and its end, if it is longer: of a traceback, both are needed."""
+    told = text.encode()
+    if len(told) <= most_bytes:
+        return text
+    half = most_bytes // 2
+    begin, end = told[:half].decode(errors="ignore"), told[-half:].decode(errors="ignore")
+    return f"{begin}\n({len(told) - 2 * half:,} bytes are left out here)\n{end}"
 
 
 def storable(text: str) -> str:

@@ -19,7 +19,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy
 from sqlalchemy import Connection, Engine, event, text
@@ -47,6 +47,7 @@ PATIENCE: dict[str, Any] = {
 connection on which nothing is sent: nobody tells it that the other side is gone."""
 _BUSY = 30.0  # seconds that SQLite waits for another writer
 _READS = "arroyo_udf_reads"  # an option of a connection
+_LOG_KEPT = "arroyo_udf_log"  # a key of a session's information
 _LOCK = 5115_0001  # PostgreSQL's number of our advisory lock
 
 
@@ -55,20 +56,37 @@ def now() -> int:
     return time.time_ns() // 1000
 
 
+class LogKept(NamedTuple):
+    """What is kept of each job's log: so many entries, each of so many bytes."""
+
+    entries: int = 1000
+    entry_bytes: int = 64 << 10
+
+    @classmethod
+    def of(cls, session: Session) -> LogKept:
+        found: LogKept = session.info[_LOG_KEPT]
+        return found
+
+
+_DEFAULT_LOG = LogKept()
+
+
 class Database:
     """url: without a password, for people. keys: of its secrets."""
 
-    def __init__(self, engine: Engine, keys: Keys) -> None:
+    def __init__(self, engine: Engine, keys: Keys, log: LogKept = _DEFAULT_LOG) -> None:
         self.engine = engine
         self.url = engine.url.render_as_string(hide_password=True)
         self.is_sqlite = engine.dialect.name == "sqlite"
         self._keys = keys
         keys.serve(engine.dialect)
-        self._sessions = sessionmaker(engine, expire_on_commit=False)
+        self._sessions = sessionmaker(engine, expire_on_commit=False, info={_LOG_KEPT: log})
 
     @classmethod
-    def open(cls, url: str, key_file: Path | None = None) -> Database:
-        """key_file: None: secrets.key beside SQLite's file. Raises InvalidArgument for a URL of another kind."""
+    def open(cls, url: str, key_file: Path | None = None, log: LogKept = _DEFAULT_LOG) -> Database:
+        """key_file: None: secrets.key beside SQLite's file. log: what is kept of each job's.
+
+        Raises InvalidArgument for a URL of another kind."""
         try:
             parsed = make_url(url)
         except sqlalchemy.exc.ArgumentError:
@@ -89,7 +107,7 @@ class Database:
             if kind != "sqlite":
                 raise InvalidArgument("a database in PostgreSQL needs a key file: set database.key_file")
             key_file = Path(parsed.database or "").with_name(KEY_FILE)
-        return cls(engine, Keys(key_file))
+        return cls(engine, Keys(key_file), log)
 
     @contextlib.contextmanager
     def begin(self) -> Iterator[Session]:
