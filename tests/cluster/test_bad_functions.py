@@ -69,7 +69,13 @@ def no_process(cluster: Cluster, folder: Path, whole: pipelines.Whole) -> None:
 @pytest.mark.parametrize(
     ("body", "domain", "generations", "message"),
     [
-        pytest.param("def f(n: int) -> int:\n    return ctypes.string_at(0)", "internal", 2, "signal 11", id="crashes"),
+        pytest.param(
+            "def f(n: int) -> int:\n    return ctypes.string_at(0)",
+            "internal",
+            2,
+            "11, in the function f: ",
+            id="crashes",
+        ),
         pytest.param(
             "def f(n: int) -> int:\n    ctypes.PyDLL(None).sleep(1000)", "internal", 2, "said nothing", id="lock"
         ),

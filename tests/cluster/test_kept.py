@@ -161,6 +161,10 @@ def messages(revision: str) -> Any:
     return json.loads((KEPT / f"{revision}.messages.json").read_text())
 
 
+def _of(heard: list[Report], name: str) -> list[Any]:
+    return [value for report in heard if (value := getattr(report, name))]
+
+
 @pytest.mark.parametrize("revision", REVISIONS)
 def test_what_a_kept_worker_tells_is_understood(
     tmp_path: Path, database: Database, records: Records, revision: str
@@ -177,6 +181,9 @@ def test_what_a_kept_worker_tells_is_understood(
             assert protocol.ask(tmp_path, path, secret, [report], 10) == (200, {})
     finally:
         scheduler._stop_serving()
+    for name in ("epoch", "retained"):  # by these nobody begins anew
+        told_before = [one[name] for one in told["reports"] if one.get(name)]
+        assert [list(one) if name == "retained" else one for one in _of(heard, name)] == told_before
     events = [report.event for report in heard]
     assert [event for event in events if event is not None] == [Event.STARTED, Event.SAVED]
     with database.begin() as session:

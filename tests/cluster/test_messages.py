@@ -1,6 +1,7 @@
 """What workers say to a controller: whatever it is, it changes their own job only, and ends nobody."""
 
 import contextlib
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from waiting import until
 
 from arroyo_udf_plugin.cluster.database.opened import Database
 from arroyo_udf_plugin.cluster.monitoring.families import Families
-from arroyo_udf_plugin.cluster.schedulers import protocol
+from arroyo_udf_plugin.cluster.schedulers import messages, protocol
 from arroyo_udf_plugin.cluster.schedulers.process import ProcessScheduler
 from arroyo_udf_plugin.cluster.states import Event
 from arroyo_udf_plugin.cluster.task import Report, Task
@@ -47,6 +48,14 @@ def test_a_worker_reports_for_its_own_job_whatever_it_says(heard: Heard) -> None
     assert heard.told == [Report("job_1", 3, Event.FINISHED)]
 
 
+def test_all_that_a_worker_tells_arrives(heard: Heard) -> None:
+    """Each field of a report has its type."""
+    own = {"job_id", "generation"}
+    assert {one.name for one in dataclasses.fields(Report)} - own == set(messages.Said.model_fields)
+    assert heard.say([{"event": "saved", "epoch": 7, "retained": [5, 7], "outage": "s3://state"}]) == (200, {})
+    assert heard.told == [Report("job_1", 3, Event.SAVED, epoch=7, retained=(5, 7), outage="s3://state")]
+
+
 CHECKPOINT = {"epoch": 1, "at": 1.0, "seconds": 1.0}
 SHOWN = {"operator_id": "x", "subtask_idx": 0, "start_id": 0, "timestamps": [1], "batch": "[]"}
 MALFORMED: dict[str, Any] = {
@@ -66,6 +75,8 @@ MALFORMED: dict[str, Any] = {
     "rows before the first": [{"shown": [{**SHOWN, "start_id": -1}]}],
     "a domain of its own": [{"event": "lost", "domain": "mine"}],
     "a text that is none": [{"message": ["a"]}],
+    "an epoch before the first": [{"epoch": -1}],
+    "epochs that are none": [{"retained": ["a"]}],
     "too many tasks": [{"event": "started", "tasks": 2**40}],
     "nothing": None,
 }

@@ -18,7 +18,6 @@ from arroyo_udf_plugin.cluster.configuration import Settings
 from arroyo_udf_plugin.cluster.database import history
 from arroyo_udf_plugin.cluster.database.opened import Database
 from arroyo_udf_plugin.cluster.schedulers import protocol, worker_files
-from arroyo_udf_plugin.cluster.schedulers.crashes import INSTEAD
 from arroyo_udf_plugin.cluster.schedulers.process import ProcessScheduler
 from arroyo_udf_plugin.cluster.states import Event
 from arroyo_udf_plugin.cluster.task import Report, Task
@@ -96,7 +95,7 @@ def test_a_function_that_crashes_costs_only_its_job(cluster: Cluster, tmp_path: 
     )
     posted = cluster.post(pipeline, library, ttl_micros=600_000_000)  # a preview is tried once
     whole = cluster.await_state(posted, "Failed")
-    assert whole.status.failure_message == f"the worker was ended by signal 11, in the function crash: {INSTEAD}"
+    assert whole.status.failure_message.startswith("the worker was ended by signal 11")
     with cluster.database.read() as session:
         (row,) = history.logged(session, whole.job.id, 9, levels=("error",)).rows
         assert "before the crash" in row.details

@@ -348,7 +348,7 @@ def test_a_file_that_became_a_link_to_elsewhere_is_not_opened(
     secret.write_text("a\nTOPSECRET\n")
     environment = {"ARROYO_UDF__FILES__ROOTS": json.dumps([str(root)])}
     program = start("cluster", tmp_path / "data", "--port", "0", "--scheduler", scheduler, environment=environment)
-    client = Client(program.address)
+    client = Client(program)
     body = {"name": "p", "query": LINKED.replace("{root}", str(root)), "parallelism": 1}
     posted = client.ask("POST", "/pipelines", body | {"checkpoint_interval_micros": 1_000_000})["id"]
     client.await_state(posted, "Running")

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from window_rows import add
 
 from arroyo_udf_plugin.connectors.cells import CellType
 from arroyo_udf_plugin.sql.query import WrongQuery
@@ -86,7 +87,7 @@ def run(steps: list[Step], ttl: int, limits: Limits) -> tuple[Told, int]:
             numbers = range(number, number + len(step))
             number += len(step)
             columns = [[row.time for row in step], [row.k for row in step], [row.m for row in step], list(numbers)]
-            late += own.add(pa.RecordBatch.from_pydict(dict(zip(SCHEMA.names, columns, strict=True)), schema=SCHEMA))
+            late += add(own, pa.RecordBatch.from_pydict(dict(zip(SCHEMA.names, columns, strict=True)), schema=SCHEMA))
     take(list(own.close(all_of_them=True)))
     return found, late
 

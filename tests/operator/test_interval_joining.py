@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from window_rows import add
 
 from arroyo_udf_plugin.errors import InvalidArgument
 from arroyo_udf_plugin.sql.query import WrongQuery
@@ -111,7 +112,7 @@ def run(steps: list[Step], kind: Kind, within: Within, limits: Limits) -> tuple[
             own = joined(kind, within, limits)
             own.restore(kept, watermark)
         else:
-            late += own.add(stream(*step))
+            late += add(own, stream(*step))
     assert list(own.kept()) == []
     assert not own.size
     return found, late

@@ -103,6 +103,7 @@ def test_without_a_change() -> None:
         ("operators/2/select/s", "s * 10", ("a", 3, 60)),
         ("operators/2/where", "s > 100", None),
         ("operators/1/aggregates/s", "count(*)", ("a", 3, 3)),
+        ("operators/1/allowed_lateness", "1h", ("a", 3, 6)),
         ("operators/1/aggregates", {"s": "sum(x)", "n": "count(*)"}, ("a", 3, 6)),
     ],
 )

@@ -59,6 +59,9 @@ AS_IT_WAS: Rows = [{"k": "a", "n": 3, "s": 6}]
 SESSIONS = copy.deepcopy(WINDOWS)
 SESSIONS["operators"][2] |= {"gap": "10min"}
 del SESSIONS["operators"][2]["width"]
+MONTHS = copy.deepcopy(WINDOWS)
+MONTHS["operators"][2] |= {"months": 1}
+del MONTHS["operators"][2]["width"]
 HOPS = copy.deepcopy(WINDOWS)
 HOPS["operators"][2] |= {"slide": "5min", "aggregates": {"n": "count(*)"}}
 del HOPS["operators"][3]
@@ -122,8 +125,8 @@ def free(path: str, value: Any, found: Rows | str = AS_IT_WAS) -> Change:  # typ
 
 
 LINES: Mapping[str, Sequence[Change]] = {
-    "`--parallelism`, `on_error`, `on_timeout`, options of functions, `bad_records`, `watch`, `lateness`, `idle`, "
-    "limits": [
+    "`--parallelism`, `on_error`, `on_timeout`, `on_late`, `allowed_lateness` (from the next watermark on), options of "
+    "functions, `bad_records`, `watch`, `lateness`, `idle`, limits": [
         free("parallelism", 3),
         free("operators/0/on_error", "drop"),
         free("operators/0/on_timeout", "null"),
@@ -132,6 +135,8 @@ LINES: Mapping[str, Sequence[Change]] = {
         free("source/watch", None),
         free("event_time/lateness", "1h"),
         free("event_time/idle", "1s"),
+        free("operators/2/on_late dead_letters", ["dead_letter", {"type": "parts", "path": "dead"}]),
+        free("operators/2/allowed_lateness", "1h"),
         free("operators/2/memory_limit", 1 << 20),
         free("operators/2/disk_limit", 1 << 20),
     ],
@@ -179,13 +184,15 @@ LINES: Mapping[str, Sequence[Change]] = {
         free("operators/3/select", {"k": "k", "n": "n", "sum": "s"}, r"operators\[3\]\.select\.s was .s., and is null"),
         free("operators/3/select/n", "CAST(n AS DOUBLE)", r"columns\[0\]\.n was .int64., and is .double"),
     ],
-    "the width, slide, gap, keys or time of windows; the kind or condition of a join": [
+    "the width, slide, months, gap, keys or time of windows; the kind, condition or interval of a join": [
         free("operators/2/width", "20min", r"operators\[2\]\.width was 600"),
         (HOPS, "operators/2/slide", "2min", r"operators\[2\]\.slide was 300"),
+        (MONTHS, "operators/2/months", 2, r"operators\[2\]\.months was 1, and is 2"),
         (SESSIONS, "operators/2/gap", "20min", r"operators\[2\]\.gap was 600"),
         free("operators/2/keys", ["k", "x"], r"operators\[2\]\.keys\[1\] is new"),
         free("operators/2/time", "u", r"operators\[2\]\.time was .t., and is .u"),
         (JOIN, "operators/4/kind", "left", r"operators\[4\]\.kind was .inner., and is .left"),
+        (JOIN, "operators/4/within", [0, 60], r"operators\[4\]\.within was null"),
         (JOIN, "operators/4/on", "a.n = b.n", r"operators\[4\]\.on was .a\.k = b\.k., and is .a\.n"),
     ],
     "lookups, calls of functions, sources, sinks": [

@@ -141,9 +141,37 @@ def windows(**keys: Any) -> dict[str, Any]:
     return {"type": "windows", "time": "day", "keys": ["tail"], "aggregates": {"n": "count(*)"}} | keys
 
 
+def joined(**keys: Any) -> dict[str, Any]:
+    sides = {"left": "sql", "right": "sql", "select": {"tail": "a.tail"}, "time": "day"}
+    return {"type": "join", "within": [-60, 60]} | sides | keys
+
+
+def deduplicate(**keys: Any) -> dict[str, Any]:
+    return {"type": "deduplicate", "time": "day", "keys": ["tail"], "ttl": "1h"} | keys
+
+
+def look_back(**keys: Any) -> dict[str, Any]:
+    aggregates = {"before": "lag(tail) OVER (ORDER BY day)"}
+    return {"type": "look_back", "time": "day", "order": "day", "rows": 1, "ttl": 60, "aggregates": aggregates} | keys
+
+
 @pytest.mark.parametrize(
     ("operator", "event_time", "text"),
     [
+        (joined(within=[1, 0]), {"column": "day"}, "operators[0].within: no row is within this interval"),
+        (joined(within=[1]), {"column": "day"}, "operators[0].within: write at least 2"),
+        (joined(on="a.tail > b.nothing"), {"column": "day"}, "operators[0].on: there is no column b.nothing"),
+        (deduplicate(), None, "operators[0]: keys are forgotten by the event time: add [event_time]"),
+        (deduplicate(keys=["nothing"]), {"column": "day"}, "operators[0].keys: there is no column nothing"),
+        (deduplicate(time="tail"), {"column": "day"}, "operators[0].time: tail is string: name a column of times"),
+        (deduplicate(ttl=0), {"column": "day"}, "operators[0].ttl: "),
+        (look_back(), None, "operators[0]: rows are in the order of their event time: add [event_time]"),
+        (look_back(time="tail"), {"column": "day"}, "operators[0].time: there is no column tail of times"),
+        (
+            look_back(aggregates={"before": "lag(nothing) OVER (ORDER BY day)"}),
+            {"column": "day"},
+            "operators[0].aggregates.before: there is no column nothing",
+        ),
         (windows(width="1h"), None, "operators[0]: windows end by the event time: add [event_time]"),
         (
             windows(),

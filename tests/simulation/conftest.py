@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from arroyo_udf_plugin.engine import runner
+
 MEMORY = Path("/dev/shm")  # where there is one, a simulated disk needs no real one
 
 
@@ -13,3 +15,10 @@ MEMORY = Path("/dev/shm")  # where there is one, a simulated disk needs no real 
 def folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as made:
         yield Path(made) / "world"
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slice that has not ended half a second after a stop keeps its files open. No function here blocks one, so a
+    machine that is busy may take longer."""
+    monkeypatch.setattr(runner, "_CUT_OFF", 60.0)

@@ -275,15 +275,8 @@ fn r1_a_row_that_is_sent_while_the_executor_is_full_is_run() {
     });
 }
 
-/// What a worker process says of a call, in a model of it that has one.
-enum There {
-    Nothing,
-    Call(Token),
-    Ended(Token),
-}
-
-/// As the host's thread for a worker process (`isolation::process::executor`): it is full while the worker has a call, or has not
-/// taken the last message; orders that come meanwhile wait with the seat, whose executor is awake.
+/// As the host's thread for a worker process (`isolation::process::executor`), which is full while the worker has a call. An order
+/// that comes during its turn leaves it awake.
 #[test]
 fn r6_a_cancellation_reaches_a_worker_process_whose_executor_is_full() {
     every_order(3, || {
@@ -292,24 +285,16 @@ fn r6_a_cancellation_reaches_a_worker_process_whose_executor_is_full() {
         let seat = Seat::take(&runtime);
         seat.serve(Box::new(BellExecutor(Arc::clone(&bell))));
         let executor = thread::spawn(move || {
-            let (mut orders, mut worker, mut has_call) = (Orders::default(), There::Nothing, false);
+            // Which call the worker has. It ends only if the worker is told to cancel it.
+            let (mut orders, mut call) = (Orders::default(), None);
             loop {
                 seat.begin_turn(&mut orders);
-                // The worker ends a call only if it is told to.
-                if let (There::Call(call), true) = (&worker, !orders.cancelled.is_empty()) {
-                    worker = There::Ended(*call);
+                if let Some(token) = orders.cancelled.drain(..).find(|token| call == Some(*token)) {
+                    seat.end(token, Outcome::Cancelled);
+                    call = None;
                 }
-                orders.cancelled.clear();
-                if let There::Ended(call) = std::mem::replace(&mut worker, There::Nothing) {
-                    seat.end(call, Outcome::Cancelled);
-                    has_call = false;
-                }
-                if !has_call {
-                    if let Some(begun) = seat.next() {
-                        (worker, has_call) = (There::Call(begun.token), true);
-                    }
-                }
-                seat.set_full(has_call);
+                call = call.or_else(|| seat.next().map(|begun| begun.token));
+                seat.set_full(call.is_some());
                 match seat.end_turn() {
                     After::Settled => return seat.closed(Ok(())),
                     After::Asleep => bell.wait(),

@@ -116,7 +116,9 @@ def _problem(data: Any, loc: Key, kind: str, context: Mapping[str, Any], message
         instead = nearest(str(value["type"]), map(_type_of, models))
         return Problem((*key, "type"), f"there is no type {value['type']!r}: {instead}")
     if kind == "too_short":
-        return None if value else Problem(key, "write at least one")
+        least = context["min_length"]
+        is_enough = isinstance(value, Mapping | list | tuple) and len(value) >= least
+        return None if is_enough else Problem(key, f"write at least {'one' if least == 1 else least}")
     if kind == "value_error":
         text = str(context["error"])
     elif kind == "literal_error":

@@ -40,6 +40,7 @@ from .tokens import quoted
 _REMEMBERED = 4  # results of a function
 _LEAST_MEMORY = 64 << 20  # with less it cannot merge what it has on disk
 _TABLE_ROWS = 1 << 20  # beyond that, several threads read a table
+_BITS = {pa.float16(): pa.int16(), pa.float32(): pa.int32(), pa.float64(): pa.int64()}
 _VIEWS = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 
 
@@ -157,6 +158,11 @@ def _asked(own: Any, asked: Written) -> Any:
     return own.sql_with_options(asked.text, only)
 
 
+def _bits(array: pa.Array) -> pa.Array:
+    """Such that 0.0 and -0.0 differ."""
+    return array.view(_BITS[array.type]) if array.type in _BITS else array
+
+
 def guarded_name(name: str) -> str:
     """Of a function with a condition before its arguments."""
     return f"{name} if"
@@ -200,11 +206,12 @@ class _Called:
     def __call__(self, *arrays: pa.Array) -> pa.Array:
         if self.function.volatility == "volatile":
             return self._called(arrays)
+        asked = [_bits(array) for array in arrays]
         for known, answer in tuple(self._latest):  # other threads add to it
-            if known and all(map(pa.Array.equals, known, arrays)):
+            if known and all(map(pa.Array.equals, known, asked)):
                 return answer
         answer = self._called(arrays)
-        self._latest.append((arrays, answer))
+        self._latest.append((asked, answer))
         return answer
 
     def _called(self, arrays: Sequence[pa.Array]) -> pa.Array:

@@ -13,6 +13,7 @@ from arroyo_udf_plugin.cluster.database import jobs
 from arroyo_udf_plugin.cluster.database.models import Job, Leader
 from arroyo_udf_plugin.cluster.database.opened import Database, now
 from arroyo_udf_plugin.cluster.functions.workshop import Workshop
+from arroyo_udf_plugin.cluster.records import Records
 
 
 def answers(api: Client, pipeline: str) -> list[Any]:
@@ -57,7 +58,8 @@ def test_a_job_that_has_ended_waits_for_nobody(api: Client, stored: Any, databas
 
 
 def test_a_program_whose_controller_has_ended_is_not_ready(database: Database, tmp_path: Path) -> None:
-    parts = Parts(database, Workshop(tmp_path / "functions"), is_controlled=lambda: False)
+    records = Records(tmp_path / "records")
+    parts = Parts(database, Workshop(tmp_path / "functions"), records, security=None, is_controlled=lambda: False)
     with Client(create_app(parts)) as client:
         answer = client.get("/health/ready")
         assert (answer.status_code, client.get("/health/live").status_code) == (503, 200)

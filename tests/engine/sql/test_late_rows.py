@@ -124,3 +124,25 @@ def test_each_row_is_in_a_window_or_a_dead_letter_once(
     assert {(row["failed_file"], row["failed_row"]) for row in letters} == {
         (f"events/{row['x'] // size:02}.parquet", row["x"] % size + 1) for row in letters
     }
+
+
+FIRST_ROWS = """SET state_ttl = '1 hour';
+                INSERT INTO out SELECT x FROM events QUALIFY row_number() OVER (PARTITION BY x ORDER BY t) = 1;"""
+NEAR = """INSERT INTO out SELECT a.x FROM events a JOIN events b
+          ON a.x = b.x AND b.t BETWEEN a.t AND a.t + INTERVAL '1 second';"""
+LAG = """SET state_ttl = '1 hour';
+         INSERT INTO out SELECT x, lag(x) OVER (PARTITION BY k ORDER BY t) AS before FROM events;"""
+
+
+@pytest.mark.parametrize("text", [FIRST_ROWS, NEAR, LAG], ids=["first rows", "interval join", "lag"])
+def test_what_else_waits_for_the_watermark_knows_late_rows(text: str) -> None:
+    write(0, [5, 100, 3])
+    write(1, [4, 95], 3)
+    run_pipeline(script(f"{LETTERS} {text}"))
+    assert sorted(ds.dataset("out").to_table().column("x").to_pylist()) == [0, 1, 2, 4]
+    letters = ds.dataset("dead").to_table().to_pylist()
+    assert {(row["x"], row["failed_outcome"], row["failed_row"]) for row in letters} == {(3, "late", 1)}
+    Path("out").rename("before")
+    summary = run_pipeline(script(f"SET allowed_lateness = '90 seconds'; {text}"))
+    assert sorted(ds.dataset("out").to_table().column("x").to_pylist()) == [0, 1, 2, 3, 4]
+    assert late(summary) == 0

@@ -288,6 +288,22 @@ def test_a_function_is_called_once_for_the_same_rows(calls: Callable[[], list[st
     assert calls() == ["6/2", "8/4"]
 
 
+def test_two_zeros_are_not_the_same_rows(build_plugin: Callable[..., Path]) -> None:
+    text = """
+        import math
+        from arroyo_udf_plugin import udf
+
+        @udf
+        def sign(x: float) -> float:
+            return math.copysign(1, x)
+    """
+    with load(build_plugin(text, name="signs")) as plugin:
+        schema = pa.schema([("x", pa.float64()), ("y", pa.float64())])
+        whole = Whole("SELECT sign(x) AS a, sign(y) AS b FROM t", {"t": schema}, {"sign": plugin.functions["sign"]})
+        (found,) = whole.answers({"t": [pa.record_batch([[0.0], [-0.0]], schema=schema)]}, memory=1 << 26)
+    assert found.to_pylist() == [{"a": 1.0, "b": -1.0}]
+
+
 # ---- arroyo-udf sql ----
 
 

@@ -39,7 +39,8 @@ def lead(session: Session, controller: str) -> Lead:
     if found is None:
         session.add(Leader(id=_ROW, controller=controller, term=1, seen_at=now(), deaths=0))
         return Lead(1, 0)
-    found.deaths = found.deaths + 1 if found.seen_at is not None else 0
+    if found.controller != controller:  # it may have lost the lock only
+        found.deaths = found.deaths + 1 if found.seen_at is not None else 0
     found.controller, found.term, found.seen_at = controller, found.term + 1, now()
     return Lead(found.term, found.deaths)
 

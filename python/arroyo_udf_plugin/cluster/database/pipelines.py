@@ -243,8 +243,9 @@ def decide_places(session: Session, checkpoints: str) -> None:
     found = session.execute(_listed().where(Job.place.is_(None)))
     for pipeline, job, _ in found:
         text = pipeline.state_url or checkpoints
+        variables = {name: value for name, value in job.env_vars.items() if isinstance(value, str)}  # that are readable
         try:
-            job.place = str(state_location(text, {**os.environ, **job.env_vars}).child(job.id))
+            job.place = str(state_location(text, {**os.environ, **variables}).child(job.id))
         except InvalidArgument as error:  # nobody begins anew for that: its next start finds nothing there, and fails
             _log.warning("the place of the state of job %s is not known: %s", job.id, error)
             job.place = f"{text.rstrip('/')}/{job.id}"

@@ -21,6 +21,7 @@ from ..taken import Taken
 from ..task import Report
 
 _LARGEST = 2**31 - 1
+_Number = Annotated[int, pydantic.Field(ge=0, le=_LARGEST)]
 
 
 class Refused(Exception):
@@ -46,18 +47,19 @@ class Said(_Message):
     """A report."""
 
     event: Literal["started", "finished", "saved", "cut off", "lost", "wrong"] | None = None
-    tasks: Annotated[int, pydantic.Field(ge=0, le=_LARGEST)] | None = None
+    tasks: _Number | None = None
     message: Text = ""
     details: Text = ""
     domain: Literal["user", "external", "internal"] = "internal"
     outage: Text = ""
     numbers: Annotated[Numbers, pydantic.BeforeValidator(_numbers)] | None = None
     checkpoint: Taken | None = None
-    shown: list[Shown] = []
+    shown: tuple[Shown, ...] = ()
+    epoch: _Number = 0
+    retained: tuple[_Number, ...] = ()
 
     def report(self, job_id: str, generation: int) -> Report:
         told: dict[str, Any] = {name: getattr(self, name) for name in type(self).model_fields}
-        told["shown"] = tuple(self.shown)
         if self.numbers is not None:
             told["numbers"] = self.numbers | {"generation": generation}
         return Report(job_id, generation, **told | {"event": None if self.event is None else Event(self.event)})
@@ -67,7 +69,7 @@ class Asked(_Message):
     """For orders. of: the list of orders of which `seen` were seen."""
 
     of: str
-    seen: Annotated[int, pydantic.Field(ge=0, le=_LARGEST)]
+    seen: _Number
 
 
 _REPORTS = pydantic.TypeAdapter(list[Said])
