@@ -3,7 +3,7 @@
     check("Pipeline", answer)            raises AssertionError with the path of what differs
 
 In a shape, `?` is a field that may be null or absent; a name in upper case is another shape; micros is a time in whole
-microseconds since 1970. An answer has exactly these fields: generated clients may refuse others.
+microseconds since 1970. An answer has exactly these fields, and those of OURS: generated clients may refuse others.
 """
 
 from __future__ import annotations
@@ -65,6 +65,9 @@ SHAPES = {
     "TestSourceMessage": "error: bool, done: bool, message: str",
 }
 
+OURS = {"Pipeline": "waits_for?: str", "Job": "waits_for?: str"}
+"""Fields that Arroyo's answers do not have; docs/engine_api.md names them."""
+
 _PART = re.compile(r"\s*(\w+)(\?)?: ([^,]+?)\s*(?:,|$)")
 _PLAIN = {"str": str, "bool": bool, "int": int, "number": (int, float), "micros": int, "any": object}
 
@@ -91,7 +94,7 @@ def check(shape: str, value: Any, path: str = "") -> None:
 
 
 def _check_object(shape: str, value: Any, where: str) -> None:
-    parts = _PART.findall(SHAPES[shape])
+    parts = _PART.findall(", ".join([SHAPES[shape], *([OURS[shape]] if shape in OURS else [])]))
     assert isinstance(value, dict), where
     extra = value.keys() - {name for name, _, _ in parts}
     assert not extra, f"{where} has {sorted(extra)}"

@@ -17,6 +17,7 @@ from arroyo_udf_plugin.cluster.database.models import JobStatus
 from arroyo_udf_plugin.cluster.database.opened import Database
 from arroyo_udf_plugin.cluster.functions import workshop as workshop_module
 from arroyo_udf_plugin.cluster.functions.workshop import Workshop
+from arroyo_udf_plugin.cluster.records import Records
 from arroyo_udf_plugin.engine.store import Store, open_store
 from arroyo_udf_plugin.errors import InvalidArgument
 
@@ -41,7 +42,7 @@ def store(place: str) -> Store:
 @pytest.fixture
 def client(database: Database, tmp_path: Path, place: str) -> Iterator[Client]:
     workshop = Workshop(tmp_path / "functions", cache=CACHE, artifacts=place)
-    with Client(create_app(Parts(database, workshop, checkpoints="/state"))) as client:
+    with Client(create_app(Parts(database, workshop, Records(tmp_path), checkpoints="/state"))) as client:
         yield client
         client.run(workshop.close())
 

@@ -18,6 +18,7 @@ from arroyo_udf_plugin.cluster.database.models import Job, Pipeline
 from arroyo_udf_plugin.cluster.database.opened import Database
 from arroyo_udf_plugin.cluster.functions.asked import Planned
 from arroyo_udf_plugin.cluster.functions.workshop import Workshop
+from arroyo_udf_plugin.cluster.records import Records
 
 TABLE = {"name": "ticks", "connector": "impulse", "config": {"event_rate": 5}}
 
@@ -43,7 +44,7 @@ def test_a_table_that_is_deleted_while_its_query_is_planned_is_a_conflict(databa
         with database.begin() as session:
             connections.delete_table(session, made["id"])
 
-    with Client(create_app(Parts(database, Slow(tmp_path / "functions", delete)))) as api:
+    with Client(create_app(Parts(database, Slow(tmp_path / "functions", delete), Records(tmp_path)))) as api:
         made = api.post("/api/v1/connection_tables", json=TABLE).json()
         answer = api.post("/api/v1/pipelines", json={"name": "p", "query": "SELECT * FROM ticks", "parallelism": 1})
         assert (answer.status_code, list(answer.json())) == (409, ["error"])
@@ -60,7 +61,7 @@ def test_a_pipeline_that_is_deleted_while_it_is_planned_anew_is_not_found(
         with database.begin() as session:
             session.delete(session.merge(whole.pipeline))
 
-    with Client(create_app(Parts(database, Slow(tmp_path / "functions", delete)))) as api:
+    with Client(create_app(Parts(database, Slow(tmp_path / "functions", delete), Records(tmp_path)))) as api:
         answer = api.post(f"/api/v1/pipelines/{whole.pipeline.id}/restart", json={"replan": True})
         assert (answer.status_code, answer.json()) == (404, {"error": "Pipeline not found"})
 

@@ -22,6 +22,7 @@ FROM_FILE = """CREATE TABLE t (n INT) WITH (connector = 'single_file', path = '{
 SELECT n FROM t;"""
 PLUS = "from arroyo_udf import udf\n\n@udf\ndef {name}(n: int) -> int:\n    return n + 1\n"
 PIPELINE_FIELDS = {
+    "waits_for",  # not Arroyo's
     "id",
     "name",
     "query",
@@ -170,6 +171,7 @@ def test_a_pipeline_is_created_with_its_job(shared: Client) -> None:
     assert shared.get(f"/api/v1/pipelines/{told['id']}").json() == told
     (job,) = shared.get(f"/api/v1/pipelines/{told['id']}/jobs").json()["data"]
     assert set(job) == {
+        "waits_for",  # not Arroyo's
         "id",
         "pipeline_id",
         "running_desired",

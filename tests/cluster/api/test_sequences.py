@@ -22,6 +22,7 @@ from arroyo_udf_plugin.cluster.database.models import JobStatus
 from arroyo_udf_plugin.cluster.database.opened import KEY_FILE, Database
 from arroyo_udf_plugin.cluster.functions.asked import Planned
 from arroyo_udf_plugin.cluster.functions.workshop import Workshop
+from arroyo_udf_plugin.cluster.records import Records
 
 pytestmark = pytest.mark.cluster
 
@@ -49,7 +50,8 @@ class Sequences(RuleBasedStateMachine):
         for path in (self.migrated, self.migrated.with_name(KEY_FILE)):
             shutil.copy(path, self.folder)
         self.databases = [Database.open(f"sqlite:///{self.folder / self.migrated.name}") for _ in range(2)]
-        self.apis = [Client(create_app(Parts(one, Planner(self.folder / "functions")))) for one in self.databases]
+        planner, records = Planner(self.folder / "functions"), Records(self.folder)
+        self.apis = [Client(create_app(Parts(one, planner, records))) for one in self.databases]
         self.turn = 0
         self.profiles: dict[str, str] = {}
         self.tables: dict[str, str] = {}
