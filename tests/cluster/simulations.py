@@ -27,25 +27,26 @@ class Killed(BaseException):
 
 class Faults:
     """Lets a database fail: statements and commits, before they are done or after; or lets the controller's process end
-    there, or before or after it asks its scheduler. seen: how many of all these there were."""
+    there, or before or after it asks its scheduler. seen: how many of all these there were. statements: of these, what
+    the database was asked."""
 
     def __init__(self, database: Database) -> None:
         self.left = 0  # failures in a row
         self.after = 0  # so many statements and commits
         self.is_done_before = False  # what fails has been done; only the answer is lost
         self.is_off = self.is_kill = False
-        self.seen = 0
+        self.seen = self.statements = 0
         engine = database.engine
         self._raw: list[sqlite3.Connection] = []
         event.listen(engine, "connect", lambda raw, _: self._raw.append(raw))
-        event.listen(engine, "before_cursor_execute", lambda *_: self._perhaps(is_done=False))
-        event.listen(engine, "after_cursor_execute", lambda *_: self._perhaps(is_done=True))
+        event.listen(engine, "before_cursor_execute", lambda *_: self._executed(is_done=False))
+        event.listen(engine, "after_cursor_execute", lambda *_: self._executed(is_done=True))
         commit = engine.dialect.do_commit
 
         def do_commit(connection: Any) -> None:
-            self._perhaps(is_done=False)
+            self._executed(is_done=False)
             commit(connection)
-            self._perhaps(is_done=True)
+            self._executed(is_done=True)
 
         engine.dialect.do_commit = do_commit  # type: ignore[method-assign]
 
@@ -58,6 +59,10 @@ class Faults:
             self._perhaps(is_done)
         else:
             self.seen += not is_done
+
+    def _executed(self, is_done: bool) -> None:
+        self.statements += not is_done
+        self._perhaps(is_done)
 
     def _roll_back(self) -> None:
         """A transaction ends with its process."""

@@ -73,9 +73,9 @@ def test_each_statement_may_fail_and_nothing_is_lost(
         return found
 
     expected = run(None)
-    before = simulation.faults.seen
+    before = simulation.faults.statements
     assert run(None) == expected
-    for after in range(simulation.faults.seen - before):
+    for after in range(simulation.faults.statements - before):
         assert run(after) == expected, after
 
 
@@ -89,9 +89,9 @@ def test_one_timer_waits_for_a_database_that_is_away(simulate: Callable[..., Sim
     for _ in range(100):
         simulation.world.report_all()
         simulation.turn()
-        before = simulation.faults.seen
+        before = simulation.faults.statements
         simulation.turn()
-        assert simulation.faults.seen == before  # nobody asks before the second is over
+        assert simulation.faults.statements == before  # nobody asks before the second is over
         simulation.now += 1.0
     assert len(started._timers._heap) < 10
     assert len(started._work._waiting) < 10
@@ -180,13 +180,13 @@ def test_a_thousand_jobs_are_taken_over_by_a_few_statements(simulate: Callable[.
     simulation.start()
     simulation.turn()
     assert all(runs.owner is not None for runs in simulation.world.workers.values())
-    assert simulation.faults.seen < 60
+    assert simulation.faults.statements < 60
     simulation.settle(1)
-    before = simulation.faults.seen
+    before = simulation.faults.statements
     simulation.change(made[7].pipeline.id, stop="immediate")
     simulation.turn()
     assert simulation.world.workers[made[7].job.id].mode == "cancelled"
-    assert simulation.faults.seen - before < 40
+    assert simulation.faults.statements - before < 40
 
 
 EXAMPLES = 20 * int(os.environ.get("KILLS", "5"))

@@ -14,7 +14,7 @@ from cryptography.fernet import Fernet
 from arroyo_udf_plugin.cluster.database import connections, jobs, pipelines
 from arroyo_udf_plugin.cluster.database.models import Base
 from arroyo_udf_plugin.cluster.database.opened import Database
-from arroyo_udf_plugin.cluster.database.sealing import Keys
+from arroyo_udf_plugin.cluster.database.sealing import Keys, opened
 from arroyo_udf_plugin.cluster.wishes import settings
 from arroyo_udf_plugin.errors import InvalidArgument, InvalidState
 
@@ -153,8 +153,10 @@ def test_a_changed_secret_is_not_opened(reopen: Open, key_file: Path) -> None:
                 sqlalchemy.text("UPDATE connection_profiles SET config = :config"),
                 {"config": json.dumps({"uri": planted})},
             )
-        with pytest.raises(InvalidState, match=f"{key_file} does not open a secret"), database.read() as session:
-            connections.profiles(session)
+        with database.read() as session:
+            (profile,) = connections.profiles(session)
+            with pytest.raises(InvalidState, match=f"{key_file} does not open a secret"):
+                opened(profile.config)
 
 
 def test_postgresql_needs_to_be_told_the_key_file() -> None:

@@ -27,7 +27,12 @@ def error_of(answer: Any) -> tuple[int, str]:
     [
         ("PATCH", "pipelines/pl_0", {"paralellism": 2}, "there is no key 'paralellism': write 'parallelism'"),
         ("PATCH", "pipelines/pl_0", {"stopp": "force"}, "there is no key 'stopp': write 'stop'"),
-        ("POST", "pipelines/pl_0/restart", {"x": 1}, "there is no key 'x': there are force, ignore_state, replan"),
+        (
+            "POST",
+            "pipelines/pl_0/restart",
+            {"x": 1},
+            "there is no key 'x': there are force, ignore_state, discard_state, replan, query",
+        ),
         (
             "POST",
             "pipelines/preview",
