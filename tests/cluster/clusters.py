@@ -78,8 +78,8 @@ class Cluster:
         return self.get(pipeline_id)
 
 
-def posting(database: Database) -> Cluster:
-    """Without a controller."""
+def posting(database: Database, folder: Path) -> Cluster:
+    """Without a controller. folder: of the data of the program that has one."""
     found = Cluster.__new__(Cluster)
-    found.database, found.checkpoints = database, None
+    found.database, found.checkpoints = database, str(folder / "checkpoints")
     return found

@@ -56,7 +56,7 @@ def test_a_kill_between_two_steps_changes_nothing(
     start: Callable[..., Program], database: Database, tmp_path: Path, build_plugin: Any, moment: str
 ) -> None:
     library = build_plugin(TWICE)
-    client = posting(database)
+    client = posting(database, tmp_path)
     pipeline = Script("query.sql", SQL.format(out=tmp_path / "out"), [str(library)]).pipeline
     controller = Restarting(start, "controller", tmp_path, moment)
     posted = client.post(pipeline, library, checkpoint_interval_micros=200_000)

@@ -92,7 +92,7 @@ def test_a_function_that_crashes_ends_its_job_and_no_other_for_long(
     start: Callable[..., Program], database: Database, tmp_path: Path, build_plugin: Any
 ) -> None:
     library = build_plugin(CRASH)
-    client = posting(database)
+    client = posting(database, tmp_path)
     calls = [Sql(select={"n": "CAST(counter AS BIGINT)"}), Functions(plugin=str(library), calls=["x = boom(n)"])]
     bad = Pipeline(name="bad", source=Impulse(rate=100), operators=calls, sinks=[Blackhole()])
     posted = client.post(bad, library)

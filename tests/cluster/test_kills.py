@@ -32,7 +32,7 @@ def test_jobs_survive_random_kills(
 ) -> None:
     rng = random.Random(seed)
     library = build_plugin(TWICE)
-    client = posting(database)
+    client = posting(database, tmp_path)
     program = start("controller", tmp_path)
     folders = [tmp_path / str(number) for number in range(JOBS)]
     posted = []

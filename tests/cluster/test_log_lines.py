@@ -98,7 +98,7 @@ def test_what_a_function_logs_in_a_worker_has_job_generation_and_operator(
     monkeypatch.setenv("ARROYO_UDF__LOGGING__FORMAT", "json")
     library = build_plugin(TALKING)
     program = start("controller", tmp_path)
-    client = posting(database)
+    client = posting(database, tmp_path)
     pipeline = Script("query.sql", SQL.format(out=tmp_path / "out"), [str(library)]).pipeline
     job = client.await_state(client.post(pipeline, library), "Running").job.id
 

@@ -63,7 +63,7 @@ def test_prometheus_finds_workers_as_they_come_and_go(
     port: Callable[..., str], database: Database, tmp_path: Path, library: Path
 ) -> None:
     address = port("controller")
-    client = posting(database)
+    client = posting(database, tmp_path)
     posted = client.post(endless(tmp_path, library), library, checkpoint_interval_micros=200_000)
     job = client.await_state(posted, "Running").job.id
     rows = f'arroyo_worker_messages_recv{{job="arroyo-udf-workers", job_id="{job}", node_id="1"}}'
@@ -103,7 +103,7 @@ def test_a_controller_that_stands_by_has_no_targets_and_counts_no_jobs(
     port: Callable[..., str], database: Database, tmp_path: Path, library: Path
 ) -> None:
     first, second = port("controller"), port("controller")
-    client = posting(database)
+    client = posting(database, tmp_path)
     posted = client.post(endless(tmp_path, library), library)
     job = client.await_state(posted, "Running").job.id
     assert [one["labels"]["instance"] for one in json.loads(get(f"{first}/targets", **bearer(tmp_path)))] == [
@@ -120,7 +120,7 @@ def test_one_process_shows_everything_at_both_ports(
     port: Callable[..., str], database: Database, tmp_path: Path, library: Path
 ) -> None:
     address = port("cluster", "--port", 0)
-    client = posting(database)
+    client = posting(database, tmp_path)
     posted = client.post(endless(tmp_path, library), library)
     job = client.await_state(posted, "Running").job.id
     rows = "arroyo_worker_messages_recv"
@@ -153,7 +153,7 @@ def test_a_pushgateway_has_the_groups_of_what_runs(
         monkeypatch.setenv("ARROYO_UDF__METRICS__PUSHGATEWAY", gateway)
         monkeypatch.setenv("ARROYO_UDF__METRICS__PUSH_INTERVAL", "0.2")
         program = start("controller", tmp_path)
-        client = posting(database)
+        client = posting(database, tmp_path)
         posted = client.post(endless(tmp_path, library), library)
         job = client.await_state(posted, "Running").job.id
         own = {"job": "arroyo_udf_worker", "instance": f"{job}-1", "node_id": 1}

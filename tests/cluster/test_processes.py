@@ -218,7 +218,7 @@ def test_a_worker_that_cannot_start_is_lost_at_once(settings: Settings, tmp_path
 def test_a_controller_that_is_killed_is_followed_by_one_that_takes_its_jobs_over(
     start: Callable[..., Program], database: Database, tmp_path: Path, library: Path
 ) -> None:
-    client = posting(database)
+    client = posting(database, tmp_path)
     running = start("controller", tmp_path)
     posted = client.post(query(tmp_path, library), library, checkpoint_interval_micros=200_000)
     client.await_state(posted, "Running")

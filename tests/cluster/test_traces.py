@@ -145,7 +145,7 @@ def test_a_worker_starts_within_the_start_of_its_generation(
     monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "100")
     library = build_plugin(TWICE)
     start("controller", tmp_path)
-    client = posting(database)
+    client = posting(database, tmp_path)
     pipeline = Script("query.sql", SQL.format(out=tmp_path / "out"), [str(library)]).pipeline
     posted = client.post(pipeline, library, checkpoint_interval_micros=200_000)
     job = client.await_state(posted, "Running").job.id

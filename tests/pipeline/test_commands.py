@@ -84,7 +84,7 @@ def test_a_summary_for_programs() -> None:
 def test_a_summary_with_checkpoints() -> None:
     done = cli("run", "--json", "p.toml", "--checkpoints", "state", FLIGHTS="flights.parquet")
     checkpoint = json.loads(done.stdout)["checkpoint"]
-    assert set(checkpoint) == {"epoch", "epochs", "seconds", "at"}
+    assert set(checkpoint) == {"epoch", "epochs", "seconds", "at", "retained"}
     assert checkpoint["epochs"] == 1
 
 

@@ -131,12 +131,12 @@ def config(configured: Configured) -> None:
 
 
 def _tell(program: str, served: Served) -> None:
-    click.echo(f"arroyo-udf {program}: {served.address}", err=True)
+    """At once, so that whoever waits for the address has all of it."""
     if served.login is None:
-        text = f"no token: every user of this machine runs code as {getpass.getuser()}, and reads what it may read"
-        click.echo(f"arroyo-udf {program}: WARNING: {text}", err=True)
+        text = f"WARNING: no token: every user of this machine runs code as {getpass.getuser()}, and reads what it may read"
     else:
-        click.echo(f"arroyo-udf {program}: a browser logs in, once, within ten minutes, at {served.login}", err=True)
+        text = f"a browser logs in, once, within ten minutes, at {served.login}"
+    click.echo(f"arroyo-udf {program}: {served.address}\narroyo-udf {program}: {text}", err=True)
 
 
 def _ready(settings: Settings) -> Settings:
