@@ -133,7 +133,8 @@ def config(configured: Configured) -> None:
 def _tell(program: str, served: Served) -> None:
     """At once, so that whoever waits for the address has all of it."""
     if served.login is None:
-        text = f"WARNING: no token: every user of this machine runs code as {getpass.getuser()}, and reads what it may read"
+        user = getpass.getuser()
+        text = f"WARNING: no token: every user of this machine runs code as {user}, and reads what it may read"
     else:
         text = f"a browser logs in, once, within ten minutes, at {served.login}"
     click.echo(f"arroyo-udf {program}: {served.address}\narroyo-udf {program}: {text}", err=True)
