@@ -119,7 +119,7 @@ def test_a_controller_that_stands_by_has_no_targets_and_counts_no_jobs(
 def test_one_process_shows_everything_at_both_ports(
     port: Callable[..., str], database: Database, tmp_path: Path, library: Path
 ) -> None:
-    address = port("cluster", "--port", 0)
+    address = port("cluster", "--port", 0, "--scheduler", "embedded")
     client = posting(database, tmp_path)
     posted = client.post(endless(tmp_path, library), library)
     job = client.await_state(posted, "Running").job.id
