@@ -17,7 +17,6 @@ from arroyo_udf_plugin import (
     InvalidArgument,
     Policy,
     RowError,
-    Unreachable,
     errors,
     load,
 )
@@ -287,8 +286,8 @@ def test_exceptions_can_be_pickled(kind: type[Any]) -> None:
         error: Any = RowError("two failed", {3: "a", 5: "b"})
     elif kind is BuildError:
         error = BuildError("no", "udf.py", 7)
-    elif kind is Unreachable:
-        error = Unreachable("no", "a store")
+    elif kind is errors.Unreachable:
+        error = errors.Unreachable("no", "a store")
     else:
         error = kind("no", 17, True)
     copy = pickle.loads(pickle.dumps(error))
