@@ -33,7 +33,7 @@ def described(**more: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def confined(database: Database, records: Records, tmp_path: Path) -> Iterator[Client]:
-    root = tmp_path / "root"
+    root = tmp_path / "allowed"
     root.mkdir()
     workshop = Workshop(tmp_path / "functions", cache=CACHE, roots=[str(root)])
     with Client(create_app(Parts(database, workshop, records, roots=[str(root)]))) as client:
@@ -43,12 +43,12 @@ def confined(database: Database, records: Records, tmp_path: Path) -> Iterator[C
 
 def test_new_values_of_variables_are_checked_like_a_query(confined: Client, stored: Stored, tmp_path: Path) -> None:
     program = described(source={"type": "files", "paths": ["${P}"]}, sinks=[{"type": "blackhole"}])
-    whole = stored(program=program, env_vars={"P": str(tmp_path / "root" / "a.csv")})
+    whole = stored(program=program, env_vars={"P": str(tmp_path / "allowed" / "a.csv")})
     path = f"{API}/{whole.pipeline.id}"
-    for outside in (str(tmp_path / "secret.csv"), f"{tmp_path}/root/x://../../secret.csv", f"file://{tmp_path}/a"):
+    for outside in (str(tmp_path / "secret.csv"), f"{tmp_path}/allowed/x://../../secret.csv", f"file://{tmp_path}/a"):
         refused = confined.patch(path, json={"env_vars": {"P": outside}})
         assert (refused.status_code, refused.json()["error"].partition(":")[0]) == (400, "env_vars")
-    assert confined.patch(path, json={"env_vars": {"P": str(tmp_path / "root" / "b.csv")}}).status_code == 200
+    assert confined.patch(path, json={"env_vars": {"P": str(tmp_path / "allowed" / "b.csv")}}).status_code == 200
 
 
 @pytest.mark.parametrize(
