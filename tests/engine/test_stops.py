@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -304,6 +306,40 @@ def test_a_slice_that_starts_after_a_stop_reads_nothing(monkeypatch: pytest.Monk
     source.watch = 3600.0
     assert run(Story(source, World()), checkpoints=MemoryStore(), stop=stop).ended == "resumable"
     assert not source.opened
+
+
+SIGNALLED = """
+import signal, sys, threading
+
+from arroyo_udf_plugin.engine.embedded import run_pipeline
+from arroyo_udf_plugin.engine.stopping import StopRequest
+from arroyo_udf_plugin.pipeline.document import pipeline_of
+
+def signalled():
+    signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+
+stop = StopRequest()
+signal.signal(signal.SIGTERM, lambda number, frame: stop.request())
+described = {
+    "name": "idle",
+    "source": {"type": "files", "paths": [sys.argv[1] + "/in.csv"], "watch": 3600.0},
+    "sinks": [{"type": "parts", "path": sys.argv[1] + "/out"}],
+    "checkpoints": {"place": sys.argv[1] + "/checkpoints", "every": 0.01},
+}
+
+def seen(progress):
+    if progress.checkpoint is not None and progress.checkpoint.epochs == 1:
+        threading.Timer(0.2, signalled).start()  # by then the main thread most likely waits
+
+print(run_pipeline(pipeline_of(described), stop=stop, progress=seen).ended)
+"""
+
+
+def test_a_signal_that_another_thread_gets_stops_an_engine_that_waits(tmp_path: Path) -> None:
+    """Nothing ends the wait of the main thread, in which alone Python calls the handler."""
+    (tmp_path / "in.csv").write_text("n\n1\n")
+    ended = subprocess.run([sys.executable, "-c", SIGNALLED, str(tmp_path)], capture_output=True, text=True, timeout=60)
+    assert (ended.stdout, ended.returncode) == ("resumable\n", 0), ended.stderr
 
 
 def test_an_interrupt_in_the_callers_thread_ends_all_slices() -> None:

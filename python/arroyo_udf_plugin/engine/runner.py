@@ -2,8 +2,9 @@
 
     opening.py ──► slices start ──► epochs ... ──► last epoch ──► slices end
 
-It waits in the caller's thread, so that signals come through; slices work in theirs, and an epoch in another one. What
-these have to say comes through one queue.
+It waits in the caller's thread; slices work in theirs, and an epoch in another one. What these have to say comes
+through one queue. In the main thread it waits for a second at most, so that signals come through: one that comes just
+before a wait, or to another thread, does not end the wait, and until it has ended Python calls no handler.
 
 Guarantees: the first error stops everything, and is raised with a note of what remains at risk. A stop has one deadline
 for all its steps. Without checkpoints the sinks are finished only when all slices are at their end, dead letters first.
@@ -41,6 +42,7 @@ _log = logging.getLogger(__name__)
 _GIVE_UP = 10.0  # seconds for functions to end after an error
 _CUT_OFF = 0.5  # and after a stop, or Ctrl-C
 _PAUSES = (0.5, 2.0, 8.0)  # seconds before a checkpoint that has failed is tried again
+_LOOK = 1.0  # seconds between two looks for signals
 _FOR_DRAINING = 0.75  # of the time for a stop; the rest is for the last checkpoint
 
 
@@ -128,6 +130,9 @@ class _Taken:
     error: BaseException | None
 
 
+_Word = _Told | _Taken | Literal["stop", "rows", "moved"]
+
+
 class _Coordinator:
     def __init__(
         self,
@@ -141,7 +146,7 @@ class _Coordinator:
     ) -> None:
         self._planned, self._epochs, self._stop = planned, epochs, stop
         self._progress, self._only_moves = progress, only_moves
-        self._words: queue.SimpleQueue[_Told | _Taken | Literal["stop", "rows", "moved"]] = queue.SimpleQueue()
+        self._words: queue.SimpleQueue[_Word] = queue.SimpleQueue()
         self._rows = _RowCount(interval.rows, lambda: self._words.put("rows"))
         self._opening = Opening(planned, epochs, Beside(self._hear, self._rows.add, self._moved))
         self._slices = self._opening.slices
@@ -218,10 +223,7 @@ class _Coordinator:
 
     def _listen(self) -> None:
         """Waits for the next word, or the next time to do something."""
-        try:
-            word = self._words.get(timeout=self._seconds_to_wait())
-        except queue.Empty:
-            word = None
+        word = self._next_word(self._seconds_to_wait())
         if isinstance(word, _Told):
             if isinstance(word.what, BaseException):
                 raise word.what
@@ -238,7 +240,16 @@ class _Coordinator:
         if self._report_times.left == 0:
             self._report()
 
-    def _seconds_to_wait(self) -> float | None:
+    def _next_word(self, seconds: float) -> _Word | None:
+        """None: none has come in so many seconds. It may be back earlier."""
+        if threading.current_thread() is threading.main_thread():
+            seconds = min(seconds, _LOOK)
+        try:
+            return self._words.get(timeout=None if seconds == math.inf else seconds)
+        except queue.Empty:
+            return None
+
+    def _seconds_to_wait(self) -> float:
         waits = [self._report_times.left]
         if self._again is not None:
             waits.append(self._again.left)
@@ -248,8 +259,7 @@ class _Coordinator:
             waits.append(self._stopping.left)
         if self._draining is not None and self._draining.left:
             waits.append(self._draining.left)
-        least = min(waits)
-        return None if least == math.inf else least
+        return min(waits)
 
     def _begin(self, times: Rhythm) -> None:
         """Of a beat, before it looks at the slices."""
@@ -325,10 +335,9 @@ class _Coordinator:
         while left and self._stop.requests < 2:
             if self._stop.requests and deadline is None:
                 deadline = Deadline(self._stop.timeout)
-            try:
-                word = self._words.get(timeout=None if deadline is None else deadline.left)
-            except queue.Empty:
+            if deadline is not None and not deadline.left:
                 return
+            word = self._next_word(math.inf if deadline is None else deadline.left)
             if isinstance(word, _Told) and isinstance(word.what, BaseException):
                 raise word.what
             if isinstance(word, _Told) and word.what == "ended":

@@ -1,11 +1,12 @@
 """An engine in a process of its own, to be killed: child.py DESCRIPTION MOMENT EPOCHS [--resume]
 
 Says "epoch" after each epoch. After EPOCHS of them it kills itself at the next MOMENT (a name of failpoints.py); with
-the moment "any" it is killed by its parent. SIGTERM stops it; then it says how it ended.
+the moment "any" it is killed by its parent. SIGTERM stops it; then it says how it ended. SIGABRT: it says where it is.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import signal
@@ -32,6 +33,7 @@ def reached(name: str) -> None:
 
 
 failpoints.reached = reached
+faulthandler.enable()
 signal.signal(signal.SIGTERM, lambda number, frame: stop.request())
 summary = run_pipeline(pipeline_of(json.loads(Path(description).read_text())), resume="--resume" in sys.argv, stop=stop)
 print(summary.ended, flush=True)

@@ -139,7 +139,8 @@ class Killing:
             try:
                 yield process
             except BaseException:
-                process.kill()
+                process.send_signal(signal.SIGABRT)
+                process.wait()
                 print(f"moment {moment}, {parallelism} slices", errors.read_text(), sep="\n")
                 raise
 
