@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import datafusion
 import pytest
 from sql_world import PRELUDE, Query, reference, run, run_killed
 
@@ -20,6 +21,9 @@ QUERIES = {path.stem: Query.read(path) for path in sorted((Path(__file__).parent
 ANSWERED = {name: query for name, query in QUERIES.items() if query.refused is None}
 REFUSED = {name: query for name, query in QUERIES.items() if query.refused is not None}
 UDFS = ["functions.so"]
+MISTAKEN = {"53": ("union_of_windows", "whole_before_calls")}
+"""What this DataFusion alone answers wrongly: a column that may be null is declared as one that is not, and a filter is
+applied before a LIMIT. The engine does not."""
 
 pytestmark = [pytest.mark.usefixtures("folder"), pytest.mark.once]
 
@@ -31,7 +35,9 @@ def test_the_result(name: str) -> None:
     assert run(query.text, UDFS) == query.results
 
 
-@pytest.mark.parametrize("name", ANSWERED)
+@pytest.mark.parametrize(
+    "name", [name for name in ANSWERED if name not in MISTAKEN.get(datafusion.__version__.partition(".")[0], ())]
+)
 def test_datafusion_has_the_same_result(name: str) -> None:
     query = ANSWERED[name]
     with load("functions.so") as plugin:

@@ -1,9 +1,9 @@
 CREATE TABLE spread (id BIGINT, tail TEXT, alt BIGINT, small INT, day TIMESTAMP(6), at TIMESTAMP(6) GENERATED ALWAYS AS (arrow_cast(arrow_cast(day, 'Int64') + id * 1555200000000, 'Timestamp(Microsecond, None)')), WATERMARK FOR at AS at - INTERVAL '1 day') WITH (connector = 'filesystem', path = 'flights', format = 'parquet', type = 'source');
 SELECT small, tumble(interval '1 month') AS window, count(*) AS n, sum(alt) AS s, plane(max(tail)) AS p FROM spread GROUP BY 1, 2;
-INSERT INTO out SELECT tumble(interval '1 year') AS w, median(alt) AS m FROM spread GROUP BY w HAVING count(*) > 3;
+INSERT INTO out SELECT tumble(interval '1 year') AS w, median(CAST(alt AS DOUBLE)) AS m FROM spread GROUP BY w HAVING count(*) > 3;
 -- reference CREATE VIEW spread AS SELECT *, arrow_cast(arrow_cast(day, 'Int64') + id * 1555200000000, 'Timestamp(Microsecond, None)') AS at FROM timed;
 -- reference SELECT small, named_struct('start', date_bin(interval '1 month', at), 'end', date_bin(interval '1 month', at) + interval '1 month') AS window, count(*) AS n, sum(alt) AS s, plane(max(tail)) AS p FROM spread GROUP BY 1, 2;
--- reference INSERT INTO out SELECT named_struct('start', date_bin(interval '1 year', at), 'end', date_bin(interval '1 year', at) + interval '1 year') AS w, median(alt) AS m FROM spread GROUP BY 1 HAVING count(*) > 3;
+-- reference INSERT INTO out SELECT named_struct('start', date_bin(interval '1 year', at), 'end', date_bin(interval '1 year', at) + interval '1 year') AS w, median(CAST(alt AS DOUBLE)) AS m FROM spread GROUP BY 1 HAVING count(*) > 3;
 -- result rows (small, window, n, s, p)
 -- [0, {"start": "2013-01-01 00:00:00", "end": "2013-02-01 00:00:00"}, 1, -10, "P-N00"]
 -- [0, {"start": "2013-02-01 00:00:00", "end": "2013-03-01 00:00:00"}, 1, 11, null]
