@@ -3,6 +3,7 @@
 import json
 import re
 import signal
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,10 @@ from arroyo_udf_plugin.cluster.monitoring.families import METRICS, Buckets, Fami
 from arroyo_udf_plugin.cluster.schedulers import protocol, worker_files
 from arroyo_udf_plugin.pipeline.description import Pipeline
 from arroyo_udf_plugin.planner.script import Script
-from engine_docs import DOCUMENT
 
 pytestmark = pytest.mark.cluster
+
+DEPLOY = Path(__file__).resolve().parents[2] / "deploy" / "prometheus"
 
 
 @pytest.fixture
@@ -51,11 +53,12 @@ def endless(folder: Path, library: Path) -> Pipeline:
 
 
 def configuration(port: str, data: Path) -> str:
-    """The one of docs/engine.md, for this port and the token of this data folder; and quick."""
-    (text,) = re.findall(r"```yaml\n# prometheus.yml\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
+    """The one of deploy/, for this port and the token of this data folder; and quick."""
+    text = (DEPLOY / "prometheus.yml").read_text()
     assert text.count("127.0.0.1:5114") == 2
-    assert text.count("/etc/prometheus/arroyo-udf.token") == 3
+    assert text.count("/etc/prometheus/arroyo-udf.token") == 4
     text = text.replace("/etc/prometheus/arroyo-udf.token", str(data / "token"))
+    text = text.replace('"alerts.yml"', f'"{DEPLOY / "alerts.yml"}"')
     return re.sub(r"\b(15|5)s\b", "1s", text.replace("127.0.0.1:5114", port.removeprefix("http://")))
 
 
@@ -79,6 +82,11 @@ def test_prometheus_finds_workers_as_they_come_and_go(
         until(lambda: [one["value"][1] for one in query(asked, recoveries)] == ["1"], "the recovery")
         assert [path.name for path in protocol.folder_of(tmp_path).glob("*.sock")] == [f"{job}-2.sock"]
         until(lambda: query(asked, "sum(up)")[0]["value"][1] == "2", "nothing else to scrape")
+        panels = json.loads((DEPLOY.parent / "grafana" / "arroyo-udf.json").read_text())["panels"]
+        asked_for = [target["expr"] for panel in panels for target in panel.get("targets", ())]
+        assert len(asked_for) > 15
+        for expression in asked_for:  # an expression that is none is an error here
+            query(asked, expression.replace("$__rate_interval", "10s").replace("$job", ".*"))
 
     (target,) = json.loads(get(f"{address}/targets", **bearer(tmp_path)))
     worker = get(f"{address}{target['labels']['__metrics_path__']}", **bearer(tmp_path))
@@ -97,6 +105,44 @@ def test_prometheus_finds_workers_as_they_come_and_go(
     client.change(posted, stop="immediate")
     client.await_state(posted, "Stopped")
     until(lambda: json.loads(get(f"{address}/targets", **bearer(tmp_path))) == [], "no targets")
+
+
+def test_an_alert_fires_for_a_job_that_fails(
+    port: Callable[..., str], database: Database, tmp_path: Path, build_plugin: Callable[..., Path]
+) -> None:
+    library = build_plugin(
+        "from arroyo_udf_plugin import udf\n\n@udf\ndef twice(value: int) -> int:\n    return 1 // 0\n"
+    )
+    address = port("controller")
+    client = posting(database, tmp_path)
+    with prometheus.server(configuration(address, tmp_path)) as asked:
+        until(lambda: query(asked, 'up{job="arroyo-udf-controller"}')[0:1] != [], "the controller")
+        assert query(asked, 'ALERTS{alertname="JobFailed"}') == []
+        client.await_state(client.post(endless(tmp_path, library), library), "Failed")
+        until(lambda: query(asked, 'ALERTS{alertname="JobFailed", alertstate="firing"}') != [], "the alert")
+        told = json.loads(get(f"{asked}/api/v1/alerts"))["data"]["alerts"]
+    (alert,) = [one for one in told if one["labels"]["alertname"] == "JobFailed"]
+    assert alert["labels"]["state"] == "UserFailed"
+    assert alert["annotations"]["summary"].startswith("1 jobs have failed (UserFailed)")
+
+
+def test_each_alert_is_silent_while_all_is_well_and_fires_when_it_is_not() -> None:
+    for arguments in (["check", "rules", "alerts.yml"], ["test", "rules", "alerts_test.yml"]):
+        done = subprocess.run([prometheus.program("promtool"), *arguments], cwd=DEPLOY, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+    names = re.findall(r"- alert: (\w+)", (DEPLOY / "alerts.yml").read_text())
+    tested = re.findall(r"alertname: (\w+)\n *exp_alerts", (DEPLOY / "alerts_test.yml").read_text())
+    assert set(names) == set(tested)
+    manual = (DEPLOY.parents[1] / "docs" / "operate.md").read_text()
+    assert [name for name in names if f"\n| `{name}` |" not in manual] == []
+
+
+def test_alerts_and_dashboard_name_metrics_that_there_are() -> None:
+    texts = [DEPLOY / "alerts.yml", DEPLOY.parent / "grafana" / "arroyo-udf.json"]
+    named = {name for path in texts for name in re.findall(r"\barroyo_\w+[a-z]\b(?=[^-\w])", path.read_text())}
+    known = {*METRICS, *(f"{name}_bucket" for name in METRICS)}
+    assert len(named) > 20
+    assert named - known == set()
 
 
 def test_a_controller_that_stands_by_has_no_targets_and_counts_no_jobs(

@@ -17,7 +17,7 @@ from test_controller import counters, counting
 from waiting import until
 
 from arroyo_udf_plugin.cluster.configuration import Settings
-from arroyo_udf_plugin.cluster.database import history, pipelines
+from arroyo_udf_plugin.cluster.database import history, pipelines, places
 from arroyo_udf_plugin.cluster.database.errors import Ended
 from arroyo_udf_plugin.cluster.database.opened import Database
 from arroyo_udf_plugin.connectors.location import confined_to
@@ -205,10 +205,10 @@ def test_a_job_of_an_earlier_program_gets_the_place_where_that_one_looked(databa
             pipelines.of_job(session, job).pipeline.state_url = url
     for checkpoints in ("/state", "/other"):  # decided once
         with database.begin() as session:
-            pipelines.decide_places(session, checkpoints)
+            places.decide(session, checkpoints)
     with database.read() as session:
-        places = {url: pipelines.of_job(session, job).job.place for url, job in made.items()}
-        assert places == {url: f"{place}/{made[url]}" for url, place in urls.items()}
+        found = {url: pipelines.of_job(session, job).job.place for url, job in made.items()}
+        assert found == {url: f"{place}/{made[url]}" for url, place in urls.items()}
         assert pipelines.of_job(session, preview).job.place is None
 
 

@@ -81,6 +81,8 @@ NOT_HERE: dict[str, dict[str, str | dict[str, str]]] = {
         "tests/python/test_annotations.py": {
             "test_times_of_day": NOT_NATIVE,
             "test_named_tuples_are_structs": NOT_NATIVE,
+            "test_uuids_are_bytes_if_the_author_says_so": PYARROW,
+            "test_uuids_of_parquet_files_are_their_bytes": PYARROW,
         },
         "tests/python/test_async.py": {
             "test_cancel_rows": NOT_NATIVE,

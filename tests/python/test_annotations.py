@@ -16,8 +16,7 @@ SOURCE = """
 import datetime
 import enum
 import uuid
-from typing import Annotated, Literal, NamedTuple
-import pyarrow as pa
+from typing import Literal, NamedTuple
 from arroyo_udf_plugin import udf
 
 class Color(enum.StrEnum):
@@ -48,24 +47,6 @@ def named(key: uuid.UUID, name: str) -> uuid.UUID:
     return uuid.uuid5(key, name)
 
 @udf
-def next_key(key: Annotated[uuid.UUID, pa.binary(16)]) -> Annotated[uuid.UUID, pa.binary(16)] | None:
-    assert isinstance(key, uuid.UUID)
-    return uuid.UUID(int=key.int + 1) if key.int % 2 == 0 else None
-
-class Keyed(NamedTuple):
-    key: Annotated[uuid.UUID, pa.binary()]
-    text: uuid.UUID | None
-
-@udf
-async def both(key: Annotated[uuid.UUID, pa.binary()]) -> Keyed:
-    return Keyed(key, key if key.int % 2 == 0 else None)
-
-@udf(batch_size=10)
-async def same_keys(keys: list[Annotated[uuid.UUID, pa.binary()]]) -> list[Annotated[uuid.UUID, pa.binary()]]:
-    assert all(isinstance(key, uuid.UUID) for key in keys)
-    return keys
-
-@udf
 async def version(key: uuid.UUID | None) -> int:
     return 0 if key is None else key.version or -1
 
@@ -83,12 +64,43 @@ def moved(point: Point, by: int) -> Point:
     assert point.color is None or isinstance(point.color, Color)
     return point._replace(x=point.x + by)
 """
+KEYS = """
+import uuid
+from typing import Annotated, NamedTuple
+
+import pyarrow as pa
+from arroyo_udf_plugin import udf
+
+@udf
+def next_key(key: Annotated[uuid.UUID, pa.binary(16)]) -> Annotated[uuid.UUID, pa.binary(16)] | None:
+    assert isinstance(key, uuid.UUID)
+    return uuid.UUID(int=key.int + 1) if key.int % 2 == 0 else None
+
+class Keyed(NamedTuple):
+    key: Annotated[uuid.UUID, pa.binary()]
+    text: uuid.UUID | None
+
+@udf
+async def both(key: Annotated[uuid.UUID, pa.binary()]) -> Keyed:
+    return Keyed(key, key if key.int % 2 == 0 else None)
+
+@udf(batch_size=10)
+async def same_keys(keys: list[Annotated[uuid.UUID, pa.binary()]]) -> list[Annotated[uuid.UUID, pa.binary()]]:
+    assert all(isinstance(key, uuid.UUID) for key in keys)
+    return keys
+"""
 KEY = uuid.UUID("6ba7b810-9dad-11d1-80b4-00c04fd430c8")
 
 
 @pytest.fixture(scope="module")
 def functions(build_plugin: Callable[..., Path]) -> Any:
     return load(build_plugin(SOURCE, name="annotated")).functions
+
+
+@pytest.fixture(scope="module")
+def keys(build_plugin: Callable[..., Path]) -> Any:
+    """Functions over UUIDs as bytes."""
+    return load(build_plugin(KEYS, name="keys")).functions
 
 
 def test_enums_of_texts(functions: dict[str, Function]) -> None:
@@ -108,25 +120,25 @@ def test_uuids_are_texts(functions: dict[str, Function]) -> None:
     assert answers(functions["version"], [str(KEY), None])["value"].to_pylist() == [1, 0]
 
 
-def test_uuids_are_bytes_if_the_author_says_so(functions: dict[str, Function]) -> None:
+def test_uuids_are_bytes_if_the_author_says_so(keys: dict[str, Function]) -> None:
     odd = uuid.UUID(int=KEY.int + 1)
-    next_key = functions["next_key"]
+    next_key = keys["next_key"]
     assert (next_key.arguments.types, next_key.returns) == ([pa.binary(16)], pa.binary(16))
     for type_ in (pa.binary(16), pa.binary(), pa.large_binary()):
         given = pa.array([KEY.bytes, None, odd.bytes], type_)
         assert next_key(given).to_pylist() == [odd.bytes, None, None]
-    assert answers(functions["both"], pa.array([KEY.bytes, odd.bytes]))["value"].to_pylist() == [
+    assert answers(keys["both"], pa.array([KEY.bytes, odd.bytes]))["value"].to_pylist() == [
         {"key": KEY.bytes, "text": str(KEY)},
         {"key": odd.bytes, "text": None},
     ]
-    assert answers(functions["same_keys"], pa.array([KEY.bytes]))["value"].to_pylist() == [KEY.bytes]
+    assert answers(keys["same_keys"], pa.array([KEY.bytes]))["value"].to_pylist() == [KEY.bytes]
 
 
 @pytest.mark.skipif(not hasattr(pa, "uuid"), reason="pyarrow has no type for UUIDs")
-def test_uuids_of_parquet_files_are_their_bytes(functions: dict[str, Function]) -> None:
+def test_uuids_of_parquet_files_are_their_bytes(keys: dict[str, Function]) -> None:
     given = pa.array([KEY.bytes], pa.uuid())
-    assert functions["next_key"](given).to_pylist() == [uuid.UUID(int=KEY.int + 1).bytes]
-    assert answers(functions["same_keys"], given)["value"].to_pylist() == [KEY.bytes]
+    assert keys["next_key"](given).to_pylist() == [uuid.UUID(int=KEY.int + 1).bytes]
+    assert answers(keys["same_keys"], given)["value"].to_pylist() == [KEY.bytes]
 
 
 def test_literals_have_the_type_of_their_values(functions: dict[str, Function]) -> None:

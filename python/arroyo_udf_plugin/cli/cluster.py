@@ -1,4 +1,4 @@
-"""arroyo-udf cluster, api, controller, migrate and config: the engine around pipelines."""
+"""arroyo-udf cluster, api, controller, migrate, moved and config: the engine around pipelines."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def configured_by(file: Path | None, flags: Mapping[str, Any]) -> Configured:
 
 
 def _configurable(command: Callable[..., None]) -> Callable[..., None]:
-    """Adds the options; the command gets what is configured."""
+    """Adds the options; the command gets what is configured, and its own arguments."""
 
     @click.option("-c", "--config", "file", type=click.Path(path_type=Path), help="A TOML file with settings.")
     @click.option("--data", metavar="DIR", help="The folder of everything that the cluster keeps.")
@@ -59,7 +59,8 @@ def _configurable(command: Callable[..., None]) -> Callable[..., None]:
     @click.option("--no-token", is_flag=True, default=None, help="Ask nobody for a token, on loopback.")
     @functools.wraps(command)
     def wrapped(file: Path | None, **flags: Any) -> None:
-        command(configured_by(file, flags))
+        own = {name: flags.pop(name) for name in [*flags] if name not in _FLAGS}
+        command(configured_by(file, flags), **own)
 
     return wrapped
 
@@ -122,6 +123,23 @@ def migrate(configured: Configured) -> None:
         click.echo(f"{database.url}: {LATEST}")
 
 
+@click.command(short_help="Tell a cluster that its files were moved.")
+@click.argument("old")
+@click.argument("new")
+@_configurable
+def moved(configured: Configured, old: str, new: str) -> None:
+    """Tell the database that states and functions that were below the folder or bucket OLD are below NEW by now.
+
+    No controller may run. Nothing is copied. Paths in queries stay as they are.
+    """
+    from ..cluster.database import places
+    from ..cluster.program import opened
+
+    with opened(configured.settings) as database:
+        changed = places.move(database, old, new)
+    click.echo(f"{changed} places below {old} are below {new} now")
+
+
 @click.command(short_help="Print a cluster's configuration.")
 @_configurable
 def config(configured: Configured) -> None:
@@ -170,4 +188,4 @@ def worker() -> None:
     main()
 
 
-commands = (cluster, api, controller, migrate, config, worker)
+commands = (cluster, api, controller, migrate, moved, config, worker)

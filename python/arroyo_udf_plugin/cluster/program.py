@@ -25,9 +25,9 @@ from .configuration import ApiSettings, Settings
 from .controller import Controller
 from .controller_port import create_app as create_port
 from .controller_port import jobs_of
+from .database import places
 from .database.changes import Changes
 from .database.opened import Database, LogKept
-from .database.pipelines import decide_places
 from .monitoring.exposition import Exposition
 from .monitoring.families import Source
 from .monitoring.measured import Measured
@@ -53,7 +53,7 @@ def opened(settings: Settings) -> Iterator[Database]:
     with contextlib.closing(Database.open(settings.database_url, settings.key_file, log_kept(settings))) as database:
         database.migrate()
         with database.begin() as session:
-            decide_places(session, settings.checkpoints)
+            places.decide(session, settings.checkpoints)
         yield database
 
 

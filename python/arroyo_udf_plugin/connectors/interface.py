@@ -182,10 +182,12 @@ class Rewindable(Protocol):
         each start from then on, of the first slice alone. Idempotent."""
 
 
-def later_epochs(place: str, what: str, committed: int) -> str:
-    """Why `Sink.check` refuses a place that has what only an engine after this one can have written."""
+def later_epochs(place: str, what: str, committed: int, give_up: str) -> str:
+    """Why `Sink.check` refuses a place that has what only an engine after this one can have written. give_up: how to
+    give up those rows."""
     return (
         f"{place} has {what}, and the checkpoints that this engine goes on from end before {committed}. Either another "
-        "engine has gone on from them meanwhile: then leave all to that one. Or they are an older copy, or of another "
-        "run: then name a place without rows, and other checkpoints"
+        "engine has gone on from them meanwhile: then leave all to that one. Or they are an older copy: then bring "
+        f"back the newer ones, or {give_up}. Or they are of another run: then name a place without rows, and other "
+        "checkpoints"
     )

@@ -224,7 +224,8 @@ class PartsSink:
         self._refuse([each for each, number in parts if number is None or is_first])
         for each, number in parts:
             if int(number) >= committed:
-                raise WrongCheckpoints(later_epochs(self._folder.place, each, committed))
+                give_up = f"move away its parts from number {committed:09} on"
+                raise WrongCheckpoints(later_epochs(self._folder.place, each, committed, give_up))
         for stored in waiting:
             self._folder.check_kept(_shown(epoch, stored))
 

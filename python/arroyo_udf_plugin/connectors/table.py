@@ -177,7 +177,8 @@ class TableSink:
         own = {slice: last for history, slice, last in noted if history == self._stage.history}
         last = max(own.values(), default=None)
         if last is not None and last >= committed:
-            raise WrongCheckpoints(later_epochs(place, f"epoch {last}", committed))
+            give_up = "bring back a copy of the database that is as old"
+            raise WrongCheckpoints(later_epochs(place, f"epoch {last}", committed, give_up))
         if noted and not own and self._target.has_rows():
             raise WrongCheckpoints(self._of_others(place, max(last for _, _, last in noted)))
         if waiting and self._target.database.find(EPOCHS, PATIENCE) is None:

@@ -17,7 +17,7 @@ import fastapi
 from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
-from ..database import pipelines as rows
+from ..database.models import TERMINAL
 from .failures import STREAM, Refusal
 from .jobs import job_at
 from .parts import Parts, ThePart
@@ -51,7 +51,7 @@ def _has_ended(parts: Parts, id: str, job_id: str) -> bool:
         raise Refusal(400, "this pipeline has no preview: its rows go to its sinks only")
     if whole.status.state in _STARTING:
         raise Refusal(400, f"the job is {whole.status.state}: ask when it is Running")
-    return whole.status.state in rows.TERMINAL
+    return whole.status.state in TERMINAL
 
 
 async def _events(parts: Parts, job_id: str, number: int, ended: bool = False) -> AsyncIterator[str]:

@@ -18,7 +18,7 @@ from ...engine.epoch_files import EpochFiles
 from ...engine.manifest import difference
 from ...engine.store import open_store
 from ...errors import InvalidArgument, InvalidState
-from ..database import history
+from ..database import history, places
 from ..database import pipelines as rows
 from ..database.errors import Ended, NotFound, Taken
 from ..database.ids import id_of
@@ -159,7 +159,7 @@ def _check_place(parts: Parts, asked: PipelinePost) -> None:
     if asked.state_url is None:
         return
     try:
-        where = rows.state_location(asked.state_url, asked.env_vars or {})
+        where = places.state_location(asked.state_url, asked.env_vars or {})
     except InvalidArgument as error:
         raise Refusal(400, f"state_url: {error}") from None
     if parts.roots is not None and not where.is_below([Path(root) for root in parts.roots]):
@@ -374,7 +374,7 @@ async def _planned_anew(parts: Parts, id: str, asked: PipelineRestart) -> Planne
 
 def _why_not(whole: Whole, fingerprint: Mapping[str, Any]) -> str | None:
     """Why the state in the job's checkpoints does not fit to a pipeline; None: it fits, as far as this tells."""
-    place = rows.state_of(whole.job)
+    place = places.state_of(whole.job)
     if place is None:
         return None
     try:

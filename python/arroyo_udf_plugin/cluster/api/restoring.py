@@ -22,7 +22,7 @@ from ...engine.store import Store, open_store
 from ...errors import InvalidArgument, WrongCheckpoints
 from ...pipeline.description import Pipeline as Description
 from ...pipeline.plan import sink_names
-from ..database import history
+from ..database import history, places
 from ..database import pipelines as rows
 from ..database.models import Checkpoint
 from ..database.pipelines import Whole
@@ -147,7 +147,7 @@ def _retained(session: Session, whole: Whole) -> list[Checkpoint]:
 def _state(parts: Parts, id: str, job_id: str) -> Store:
     """Raises Refusal for a job that has no checkpoints."""
     with parts.database.read() as session:
-        place = rows.state_of(job_at(session, id, job_id).job)
+        place = places.state_of(job_at(session, id, job_id).job)
     if place is None:
         raise Refusal(400, "this job has no checkpoints")
     return open_store(place, _PATIENCE)

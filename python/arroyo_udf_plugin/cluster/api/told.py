@@ -7,10 +7,10 @@ from typing import Any, cast
 from sqlalchemy.orm import object_session
 
 from ..database import jobs
+from ..database.models import TERMINAL, JobLog, JobStatus
 from ..database.models import Job as JobRow
-from ..database.models import JobLog, JobStatus
 from ..database.models import Udf as UdfRow
-from ..database.pipelines import TERMINAL, Whole
+from ..database.pipelines import Whole
 from .buttons import button
 from .shapes.jobs import ErrorDomain, FailureReason, Job, JobLogMessage, Level
 from .shapes.pipelines import Pipeline, PipelineGraph, StopType

@@ -10,7 +10,8 @@ pipelines.py    pipelines and their jobs, as users wish them
 jobs.py         jobs as they are: what the controller reads and writes
 history.py      checkpoints, log, numbers and output of jobs
 functions.py    UDFs
-artifacts.py    libraries of functions: where they are stored, and who has them
+artifacts.py    libraries of functions, and who has them
+places.py       where states and libraries are stored
 connections.py  connection profiles and tables
 changes.py      wakes the controller when somebody has written
 leading.py      which controller leads

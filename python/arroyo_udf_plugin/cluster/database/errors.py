@@ -19,7 +19,7 @@ class Taken(ArroyoUdfError):
 
 
 class InUse(ArroyoUdfError):
-    """It cannot be deleted, because others need it."""
+    """It cannot be deleted or moved, because others need it."""
 
 
 class Ended(ArroyoUdfError):

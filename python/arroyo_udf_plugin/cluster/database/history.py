@@ -10,10 +10,9 @@ from sqlalchemy.orm import Session, aliased
 
 from .errors import NotFound
 from .ids import new_id
-from .models import Checkpoint, Job, JobLog, JobStatus, Pipeline
+from .models import TERMINAL, Checkpoint, Job, JobLog, JobStatus, Pipeline
 from .opened import LogKept, now
 from .paging import Page, page
-from .pipelines import TERMINAL
 
 
 def log(

@@ -15,9 +15,8 @@ from sqlalchemy.orm import Session
 
 from ..states import SETTLED, State
 from .errors import Deposed
-from .models import Job, JobStatus, Leader, Leftover, Pipeline
+from .models import TERMINAL, Job, JobStatus, Leader, Leftover, Pipeline
 from .opened import now
-from .pipelines import TERMINAL
 
 ALIVE = 20_000_000
 """Microseconds after which a leader that has said nothing is taken for dead: some beats."""

@@ -18,6 +18,7 @@ from ..states import State
 from .sealing import Sealed
 
 STATES = tuple(str(state) for state in State)
+TERMINAL = tuple(str(state) for state in State if state.is_terminal)
 STOPS = ("none", "checkpoint", "graceful", "immediate", "force")
 _LANGUAGES = ("python", "rust", "c")
 _LEVELS = ("info", "warn", "error")

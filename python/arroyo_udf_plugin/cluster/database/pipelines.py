@@ -6,8 +6,6 @@ from there.
 
 from __future__ import annotations
 
-import logging
-import os
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -15,21 +13,15 @@ from sqlalchemy import Select, select
 from sqlalchemy import delete as delete_rows
 from sqlalchemy.orm import Session, load_only
 
-from ...connectors.described import VARIABLE
-from ...connectors.location import Location, location_of
-from ...errors import InvalidArgument
 from ..states import State
 from . import artifacts
 from .changes import tell_changes
 from .errors import Ended, InUse, NotFound, once
 from .ids import new_id
-from .models import ConnectionTableUse, Job, JobStatus, Leftover, Pipeline
+from .models import TERMINAL, ConnectionTableUse, Job, JobStatus, Leftover, Pipeline
 from .opened import now
 from .paging import Page, page
-
-_log = logging.getLogger(__name__)
-
-TERMINAL = tuple(str(state) for state in State if state.is_terminal)
+from .places import state_location
 
 
 class Whole(NamedTuple):
@@ -221,39 +213,6 @@ def replan(
 
 def _use(session: Session, pipeline_id: str, tables: Sequence[str]) -> None:
     session.add_all(ConnectionTableUse(table_id=table, pipeline_id=pipeline_id) for table in dict.fromkeys(tables))
-
-
-def state_location(text: str, environment: Mapping[str, str]) -> Location:
-    """Where state is to be, whatever the working directory and the environment are later. text: may have variables.
-
-    Raises InvalidArgument.
-    """
-    missing = [name for is_text, name in VARIABLE.findall(text) if not is_text and name not in environment]
-    if missing:
-        raise InvalidArgument(
-            f"{text}: {missing[0]} is not among the env_vars of the pipeline, so nobody knows where its state is: "
-            "add it, or write its value"
-        )
-    value = VARIABLE.sub(lambda found: found[0][1:] if found[1] else environment[found[2]], text)
-    return location_of(value).absolute()
-
-
-def decide_places(session: Session, checkpoints: str) -> None:
-    """Of jobs that an earlier version of the program has created: where that one looked for their state."""
-    found = session.execute(_listed().where(Job.place.is_(None)))
-    for pipeline, job, _ in found:
-        text = pipeline.state_url or checkpoints
-        variables = {name: value for name, value in job.env_vars.items() if isinstance(value, str)}  # that are readable
-        try:
-            job.place = str(state_location(text, {**os.environ, **variables}).child(job.id))
-        except InvalidArgument as error:  # nobody begins anew for that: its next start finds nothing there, and fails
-            _log.warning("the place of the state of job %s is not known: %s", job.id, error)
-            job.place = f"{text.rstrip('/')}/{job.id}"
-
-
-def state_of(job: Job) -> Location | None:
-    """Where the checkpoints of its history are; None: it has none. Raises InvalidArgument."""
-    return None if job.place is None else location_of(job.place).child(str(job.history))
 
 
 def delete(session: Session, pipeline_id: str) -> None:

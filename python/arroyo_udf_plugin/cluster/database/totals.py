@@ -12,8 +12,7 @@ from sqlalchemy import case, func, select, text
 from sqlalchemy.orm import Session
 
 from ..states import State
-from .models import Job, JobStatus, Pipeline
-from .pipelines import TERMINAL
+from .models import TERMINAL, Job, JobStatus, Pipeline
 
 _LOCK = 5115_0003  # PostgreSQL's number of our advisory lock
 

@@ -53,6 +53,7 @@ METRICS: dict[str, tuple[_Kind, str]] = {
     "arroyo_udf_used": ("gauge", "What they have of it."),
     "arroyo_udf_queued": ("gauge", "Builds and plans that wait for their turn."),
     "arroyo_udf_refused_total": ("counter", "Requests beyond a limit, by kind."),
+    "arroyo_udf_led": ("gauge", "1: a controller has lately written to the database that it leads. 0: none has."),
     "arroyo_udf_controller_leads": ("gauge", "1: this controller leads. 0: it stands by."),
     "arroyo_udf_controller_transitions_total": ("counter", "Changes of states of jobs, by event and new state."),
     "arroyo_udf_controller_recoveries_total": ("counter", "How often a job was lost, and was to start again."),

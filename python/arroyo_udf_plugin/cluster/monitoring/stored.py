@@ -32,10 +32,11 @@ def from_database(database: Database, records: Records) -> Source:
 
 
 def by_state(database: Database) -> Source:
-    """How many jobs there are, in each state."""
+    """How many jobs there are, in each state; and whether a controller leads."""
 
     def tell(families: Families) -> None:
         with database.read() as session:
+            families.add("arroyo_udf_led", int(jobs.is_led(session)))
             counts = dict.fromkeys([*STATES, "UserFailed"], 0) | jobs.by_state(session)
         for state, count in counts.items():
             families.add("arroyo_controller_jobs", count, state=state)
