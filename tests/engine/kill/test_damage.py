@@ -119,7 +119,7 @@ class Pipeline:
                 return True
             refusal = ended.stderr.strip().splitlines()
             told = "\n".join(refusal[-3:])
-            assert re.search(r"InvalidArgument: ", told), f"{damage}: no refusal\n{ended.stderr}"
+            assert re.search(r"(InvalidArgument|WrongCheckpoints): ", told), f"{damage}: no refusal\n{ended.stderr}"
             assert any(name in told for name in named or (str(self.folder),)), f"{damage}: nothing is named\n{told}"
             changed = [name for name, data in self.tree().items() if before.get(name) != data]
             assert not changed, f"{damage}: a refusal has changed {changed}"
