@@ -1,0 +1,200 @@
+"""The steps of .ci/run: which of them are to run, and why.
+
+    .ci/run                     make test, and each step one of whose paths has changed since it last passed
+    .ci/run all                 all steps
+    .ci/run isolation server    these steps
+
+A step that passes on a fresh clone when it was asked for by name, or by `all`, is noted with the commit in .ci/passed;
+commit that file. A change of `.ci/`, the Makefile, `scripts/` or the dependencies, a path that no step declares, and a
+commit that this clone does not have make all steps run.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PASSED = ROOT / ".ci" / "passed"
+
+EVERYWHERE = (".ci/", "Makefile", "scripts/", "pyproject.toml", "setup.py", "native/Cargo.lock", "native/Cargo.toml")
+"""What each step depends on."""
+ALWAYS = (
+    *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE-APACHE", "LICENSE-MIT", ".gitignore", ".ci/passed"),
+    *("deploy/", "docs/", "examples/", "tests/cli/", "tests/fuzz/", "tests/operator/", "tests/simulation/"),
+)
+"""What `make test` tests, and no other step needs."""
+
+
+def rooms(*names: str) -> tuple[str, ...]:
+    """Of the package: folders end with a slash."""
+    return tuple(f"python/arroyo_udf_plugin/{name}" for name in names)
+
+
+TOOLKIT = (
+    *rooms("__init__.py", "_native.pyi", "abi.py", "errors.py", "py.typed", "version.py", "worker.py"),
+    *rooms("author/", "build/", "host/", "plugin/"),
+    *("native/", "tests/abi/", "tests/conftest.py", "tests/native/", "tests/python/"),
+)
+ENGINE = (
+    *TOOLKIT,
+    *rooms("connectors/", "dead_letters.py", "engine/", "failpoints.py", "operator/", "pipeline/", "planner/"),
+    *rooms("runner/", "sql/", "testing/", "windows/"),
+)
+
+
+@dataclass(frozen=True)
+class Step:
+    """command: of make. what: for people. paths: on which it depends; None: it always runs. is_remark: it may fail."""
+
+    name: str
+    command: str
+    what: str
+    paths: tuple[str, ...] | None
+    is_remark: bool = False
+
+
+STEPS = (
+    Step("test", "test REQUIRE_ALL=1", "lints, Rust tests, pytest on each Python", None),
+    Step(
+        "lowest",
+        "test-lowest",
+        "the lowest versions of all dependencies",
+        (*ENGINE, *rooms("cli/"), "tests/connectors/", "tests/engine/sql/"),
+    ),
+    Step("datafusion", "test-datafusion", "queries with the oldest DataFusion", (*ENGINE, "tests/engine/sql/")),
+    Step(
+        "isolation",
+        "test-isolation REQUIRE_ALL=1",
+        "functions in subinterpreters and worker processes",
+        (*TOOLKIT, "tests/isolation/"),
+    ),
+    Step(
+        "arroyo",
+        "test-arroyo REQUIRE_ALL=1",
+        "against the published crates of the Arroyo engine",
+        (*TOOLKIT, "docs/arroyo.md", "tests/arroyo/", "tests/cli/test_docs.py"),
+    ),
+    Step(
+        "server",
+        "test-server REQUIRE_ALL=1",
+        "against a PostgreSQL server",
+        (*ENGINE, "tests/connectors/", "tests/engine/", "tests/pipeline/"),
+    ),
+    Step(
+        "pipelines",
+        "test-pipelines KILLS=10",
+        "pipelines that are killed lose nothing; people run it with 20, check-kill with 100",
+        (*ENGINE, "examples/", "tests/engine/kill/", "tests/pipeline/"),
+    ),
+    Step(
+        "engine",
+        "test-engine",
+        "programs of a cluster that are killed; every job ends as its user wishes",
+        (*ENGINE, *rooms("cli/", "cluster/"), "deploy/", "tests/cluster/"),
+    ),
+    Step(
+        "memory",
+        "check-memory QUICK=1",
+        "hosts in C over plugins in three languages, under valgrind",
+        (*TOOLKIT, "tests/arroyo/"),
+    ),
+    Step(
+        "package",
+        "package REQUIRE_ALL=1",
+        "sdist and wheels, each wheel installed elsewhere and used in three languages",
+        (*ENGINE, *rooms("cli/", "cluster/"), "README.md", "LICENSE-APACHE", "LICENSE-MIT"),
+    ),
+    Step(
+        "bench",
+        "bench-compare",
+        "main lines beside the table of bench/README.md; what fell is a remark",
+        (*TOOLKIT, "bench/"),
+        is_remark=True,
+    ),
+)
+
+
+def reasons(changed: Mapping[str, Sequence[str] | None]) -> dict[str, str]:
+    """Why steps are to run, by their names. changed: paths since each last passed; None: this is not known."""
+    found = {}
+    for step in STEPS:
+        paths = changed.get(step.name)
+        if step.paths is None:
+            found[step.name] = "it always runs"
+        elif paths is None:
+            found[step.name] = "this clone does not know a commit at which it passed"
+        elif path := next((each for each in paths if _needs(step, each)), None):
+            found[step.name] = f"{path} has changed"
+    return found
+
+
+def _needs(step: Step, path: str) -> bool:
+    if path == PASSED.relative_to(ROOT).as_posix():
+        return False
+    if path.startswith(EVERYWHERE) or path.startswith(step.paths or ()):
+        return True
+    declared = (*ALWAYS, *(each for other in STEPS for each in other.paths or ()))
+    return not path.startswith(declared)
+
+
+def passed() -> dict[str, str]:
+    """The commits at which steps last passed."""
+    lines = PASSED.read_text().splitlines() if PASSED.exists() else []
+    return {name: commit for name, _, commit in (line.partition(" ") for line in lines)}
+
+
+def changed_since(commit: str) -> list[str] | None:
+    """None: the commit is not in this clone."""
+    done = subprocess.run(["git", "diff", "--name-only", commit, "HEAD"], cwd=ROOT, capture_output=True, text=True)
+    return done.stdout.splitlines() if done.returncode == 0 else None
+
+
+def note(name: str) -> None:
+    """That this commit passes it, unless something here is not in the commit."""
+    status = subprocess.run(["git", "status", "--porcelain"], cwd=ROOT, capture_output=True, text=True).stdout
+    if any(line[3:] != ".ci/passed" for line in status.splitlines()):
+        return
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    found = passed() | {name: head.strip()}
+    PASSED.write_text("".join(f"{step.name} {found[step.name]}\n" for step in STEPS if step.name in found))
+
+
+def chosen(asked: Sequence[str]) -> dict[str, str]:
+    """The steps to run, each with its reason. Raises SystemExit for a name that there is not."""
+    names = [step.name for step in STEPS]
+    if asked == ["all"]:
+        return dict.fromkeys(names, "all were asked for")
+    if unknown := next((name for name in asked if name not in names), None):
+        raise SystemExit(f"there is no step {unknown}: there are {', '.join(names)}, and all")
+    if asked:
+        return {name: "it was asked for" for name in names if name in asked}
+    return reasons({name: changed_since(commit) for name, commit in passed().items()})
+
+
+def main(asked: Sequence[str]) -> int:
+    found = chosen(asked)
+    for step in STEPS:
+        print(f"{step.name}: {found.get(step.name, 'not needed')}", flush=True)
+    for number, step in enumerate(_of(found), 1):
+        print(f"{number} of {len(found)}: make {step.command}: {step.what}", flush=True)
+        start = time.monotonic()
+        status = subprocess.run(["make", *step.command.split()], cwd=ROOT).returncode
+        print(f"{step.name}: {'passed' if status == 0 else 'failed'} in {time.monotonic() - start:.0f} s", flush=True)
+        if status != 0 and not step.is_remark:
+            return status
+        if status == 0 and asked:
+            note(step.name)
+    return 0
+
+
+def _of(names: Iterable[str]) -> list[Step]:
+    return [step for step in STEPS if step.name in set(names)]
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,87 @@
+""".ci/run chooses the steps that a change needs."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _loaded() -> Any:
+    spec = importlib.util.spec_from_file_location("ci_steps", ROOT / ".ci" / "steps.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["ci_steps"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+steps = _loaded()
+NAMES = [step.name for step in steps.STEPS]
+CHOOSING = [name for name in NAMES if name != "test"]
+
+
+def chosen(path: str) -> set[str]:
+    return set(steps.reasons({name: [path] for name in NAMES})) - {"test"}
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("docs/sql.md", set()),
+        (".ci/passed", set()),
+        ("tests/operator/test_keys.py", set()),
+        ("tests/isolation/test_stress.py", {"isolation"}),
+        ("tests/arroyo/conftest.py", {"arroyo", "memory"}),
+        ("tests/engine/sql/test_queries.py", {"lowest", "datafusion", "server"}),
+        ("tests/engine/test_stops.py", {"server"}),
+        ("tests/pipeline/test_flights.py", {"server", "pipelines"}),
+        ("tests/cluster/test_kills.py", {"engine"}),
+        ("python/arroyo_udf_plugin/cluster/task.py", {"engine", "package"}),
+        ("python/arroyo_udf_plugin/planner/text.py", set(CHOOSING) - {"isolation", "arroyo", "memory", "bench"}),
+        ("bench/test_sync.py", {"bench"}),
+        ("README.md", {"package"}),
+        ("native/runtime/src/lib.rs", set(CHOOSING)),
+    ],
+)
+def test_a_change_chooses_the_steps_that_depend_on_it(path: str, expected: set[str]) -> None:
+    assert chosen(path) == expected
+
+
+def test_each_step_is_chosen_by_one_of_its_paths() -> None:
+    for step in steps.STEPS:
+        for path in step.paths or ():
+            assert step.name in chosen(path + "file" if path.endswith("/") else path), (step.name, path)
+
+
+@pytest.mark.parametrize("path", ["Makefile", ".ci/steps.py", "scripts/environment.py", "pyproject.toml", "new/file"])
+def test_some_changes_choose_all(path: str) -> None:
+    assert chosen(path) == set(CHOOSING)
+
+
+def test_a_commit_that_is_not_here_chooses_all() -> None:
+    assert steps.changed_since("0" * 40) is None
+    assert set(steps.reasons(dict.fromkeys(NAMES))) == set(NAMES)
+    assert set(steps.reasons({})) == set(NAMES)
+
+
+def test_make_test_always_runs_and_others_not_without_a_change() -> None:
+    assert steps.reasons({name: [] for name in NAMES}) == {"test": "it always runs"}
+
+
+def test_each_path_of_the_project_is_declared() -> None:
+    files = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True).stdout.splitlines()
+    declared = (*steps.EVERYWHERE, *steps.ALWAYS, *(path for step in steps.STEPS for path in step.paths or ()))
+    assert [path for path in files if not path.startswith(declared)] == []
+    there = [path for path in declared if any(each.startswith(path) for each in files) or path == ".ci/passed"]
+    assert not files or there == list(declared)
+
+
+def test_a_name_that_there_is_not_is_refused() -> None:
+    with pytest.raises(SystemExit, match="there is no step tests: there are test, lowest"):
+        steps.chosen(["tests"])
