@@ -6,6 +6,7 @@
 DataFusion computes what stands in AND, OR, CASE and COALESCE for more rows than reach it, and conditions of WHERE
 before joins. A call with a condition is made for the rows for which that is true, and is null elsewhere. In WHERE that
 is all that comes before the call: conditions of inner joins, those that neither call nor can fail, and those before it.
+DataFusion would call a function of constants with one row, whatever reaches it: `random() >= 0` is there for each row.
 HAVING and QUALIFY count rows, so that DataFusion computes them where they stand.
 
 Assumes: the text is right, as in `parsing`.
@@ -17,7 +18,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..sql.tokens import Token, quoted
-from ..sql.whole import guarded_name
+from ..sql.whole import guarded_name, once_name
 from .clauses import clauses_in
 from .diagnostics import check_meaning
 from .expressions import COALESCE, Call, Case, Expression, Logic, Operation, Query, conjuncts
@@ -28,6 +29,7 @@ from .steps import check_arguments
 from .text import Text, Tokens, Wrong, closing, leveled
 
 _LONGEST = 1 << 16  # characters of a condition; that of a call in a row of calls is twice as long as the one before
+_FOR_EACH_ROW = "random() >= 0"
 _RANDOM = {"random", "rand", "uuid"}
 _NO_EXPRESSIONS = {"from", "join", "with", "using", "window", "fetch"}
 _CONDITIONS = {"where", "on", "having", "qualify"}
@@ -193,9 +195,10 @@ class Guarded:
         if node.normal({}) in self._around.grouped:  # each group has it already
             guards = ()
         arguments = [self._written(one, guards) for one in node.arguments]
-        if not guards and arguments:
+        is_constant = not any(isinstance(one, Query) or one.columns for one in node.arguments)
+        if not guards and not is_constant:
             return f"{quoted(node.name)}({', '.join(arguments)})"
-        condition = " AND ".join(dict.fromkeys(guards)) or "TRUE"
+        condition = " AND ".join(dict.fromkeys([_FOR_EACH_ROW, *guards] if is_constant else guards))
         if guards:
             arguments = [
                 f"CASE WHEN {condition} THEN {text}\nEND" if one.may_fail else text
@@ -203,7 +206,9 @@ class Guarded:
             ]
         if len(condition) > _LONGEST:
             raise Wrong(f"too much decides about this call of {node.name}: compute it in a view", node.start)
-        return f"{quoted(guarded_name(node.name))}({', '.join([condition, *arguments])})"
+        is_once = is_constant and self._udfs[node.name].is_once
+        name = once_name(node.name) if is_once else guarded_name(node.name)
+        return f"{quoted(name)}({', '.join([condition, *arguments])})"
 
     def _decided(self, node: Expression, text: str, test: str = "IS TRUE") -> str:
         """A condition, from what an expression is. It is computed again, so it must be the same again."""

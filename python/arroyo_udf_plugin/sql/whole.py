@@ -4,8 +4,9 @@
     query.schema
     for rows in query.answers({"flights": batches}, memory=256 << 20): ...
 
-Each function has two names: `"mph if"(condition, miles, minutes)` is called for the rows for which the condition is
-true, and is null for the others.
+Each function has three names: `"mph if"(condition, miles, minutes)` is called for the rows for which the condition is
+true, and is null for the others; `"mph once"(condition, 3, 5)`, whose arguments are constants, with one row for all of
+them.
 
 Whatever DataFusion has may be in it: it gets the text as it is. A function of a plugin is one of its own there, and
 called with a batch of rows. An async function is started once for a query, and has its rows in flight within a batch.
@@ -168,6 +169,11 @@ def guarded_name(name: str) -> str:
     return f"{name} if"
 
 
+def once_name(name: str) -> str:
+    """Of a function with a condition before its arguments, which are constants."""
+    return f"{name} once"
+
+
 def _register(own: Any, name: str, called: _Called) -> None:
     """As volatile, whatever the author says: then DataFusion computes it where it stands, and for no rows that a
     condition there has left out. `_Called` remembers what it has computed."""
@@ -176,6 +182,7 @@ def _register(own: Any, name: str, called: _Called) -> None:
     types, returns = called.function.arguments.types, called.function.returns
     own.register_udf(udf(called, types, returns, "volatile", name=name))
     own.register_udf(udf(called.where_true, [pa.bool_(), *types], returns, "volatile", name=guarded_name(name)))
+    own.register_udf(udf(called.once, [pa.bool_(), *types], returns, "volatile", name=once_name(name)))
 
 
 class _Called:
@@ -202,6 +209,14 @@ class _Called:
         answer = self(*(array.filter(chosen) for array in arrays))
         at = pc.subtract(pc.cumulative_sum(chosen.cast(pa.int64())), 1)
         return answer.take(pc.if_else(chosen, at, None))
+
+    def once(self, condition: pa.BooleanArray, *arrays: pa.Array) -> pa.Array:
+        """The result of one row, for the rows for which a condition is true; null for the others."""
+        if not condition.true_count:
+            return pa.nulls(len(condition), self.function.returns)
+        at = condition.index(True).as_py()  # in others, calls in the arguments have not been made
+        answer = self(*(array.slice(at, 1) for array in arrays or (condition,)))
+        return answer.take(pc.if_else(condition, pa.scalar(0), None))
 
     def __call__(self, *arrays: pa.Array) -> pa.Array:
         if self.function.volatility == "volatile":
