@@ -13,6 +13,8 @@ import pytest
 
 from arroyo_udf_plugin import load
 
+pytestmark = pytest.mark.once
+
 BuildPlugin = Callable[..., Path]
 
 ROWS = 50

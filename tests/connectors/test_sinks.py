@@ -20,6 +20,8 @@ from arroyo_udf_plugin import InvalidArgument
 from arroyo_udf_plugin.connectors import database, folder, parts, table, table_target
 from arroyo_udf_plugin.connectors.interface import Json, Sink
 
+pytestmark = pytest.mark.once
+
 HERE = Path(__file__).parent
 ALL = [*KINDS, *(pytest.param(kind, marks=pytest.mark.server) for kind in ON_SERVERS)]
 

@@ -8,6 +8,8 @@ import pytest
 
 from arroyo_udf_plugin import build
 
+pytestmark = pytest.mark.once
+
 SECONDS = 4  # for each language
 
 

@@ -3,6 +3,8 @@
 import broken_plugins
 import pytest
 
+pytestmark = pytest.mark.once
+
 SEEDS = 1500  # some ten seconds
 
 
