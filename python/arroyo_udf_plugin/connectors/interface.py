@@ -182,12 +182,13 @@ class Rewindable(Protocol):
         each start from then on, of the first slice alone. Idempotent."""
 
 
-def later_epochs(place: str, what: str, committed: int, give_up: str) -> str:
-    """Why `Sink.check` refuses a place that has what only an engine after this one can have written. give_up: how to
-    give up those rows."""
+def later_epochs(place: str, what: str, committed: int, give_up: str | None = None) -> str:
+    """Why `Sink.check` refuses a place that has what only an engine after this one can have written. give_up: how users
+    give up those rows; None: they cannot."""
+    or_give_up = "" if give_up is None else f", or {give_up}"
     return (
         f"{place} has {what}, and the checkpoints that this engine goes on from end before {committed}. Either another "
         "engine has gone on from them meanwhile: then leave all to that one. Or they are an older copy: then bring "
-        f"back the newer ones, or {give_up}. Or they are of another run: then name a place without rows, and other "
+        f"back the newer ones{or_give_up}. Or they are of another run: then name a place without rows, and other "
         "checkpoints"
     )
