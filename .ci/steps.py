@@ -1,16 +1,17 @@
 """The steps of .ci/run: which of them are to run, and why.
 
-    .ci/run                     make test, and each step one of whose paths has changed since it last passed
+    .ci/run                     make test, and each step that has not passed yet with the files as they are
     .ci/run all                 all steps
     .ci/run isolation server    these steps
 
-A step that passes on a fresh clone when it was asked for by name, or by `all`, is noted with the commit in .ci/passed;
-commit that file. A change of `.ci/`, the Makefile, `scripts/` or the dependencies, a path that no step declares, and a
-commit that this clone does not have make all steps run.
+A step that passes on a fresh clone when it was asked for by name, or by `all`, is noted in .ci/passed, with a digest of
+its command and of all files on which it depends; commit that file. The history of the clone does not matter. Each step
+depends on the Makefile, `scripts/`, the dependencies, and on files that no step declares.
 """
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import sys
 import time
@@ -21,10 +22,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PASSED = ROOT / ".ci" / "passed"
 
-EVERYWHERE = (".ci/", "Makefile", "scripts/", "pyproject.toml", "setup.py", "native/Cargo.lock", "native/Cargo.toml")
+EVERYWHERE = ("Makefile", "scripts/", "pyproject.toml", "setup.py", "native/Cargo.lock", "native/Cargo.toml")
 """What each step depends on."""
 ALWAYS = (
-    *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE-APACHE", "LICENSE-MIT", ".gitignore", ".ci/passed"),
+    *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE-APACHE", "LICENSE-MIT", ".gitignore", ".ci/"),
     *("deploy/", "docs/", "examples/", "tests/cli/", "tests/fuzz/", "tests/operator/", "tests/simulation/"),
 )
 """What `make test` tests, and no other step needs."""
@@ -38,8 +39,9 @@ def rooms(*names: str) -> tuple[str, ...]:
 TOOLKIT = (
     *rooms("__init__.py", "_native.pyi", "abi.py", "errors.py", "py.typed", "version.py", "worker.py"),
     *rooms("author/", "build/", "host/", "plugin/"),
-    *("native/", "tests/abi/", "tests/conftest.py", "tests/native/", "tests/python/"),
+    *("native/", "tests/conftest.py"),
 )
+OF_FUNCTIONS = ("tests/abi/", "tests/native/", "tests/python/")
 ENGINE = (
     *TOOLKIT,
     *rooms("connectors/", "dead_letters.py", "engine/", "failpoints.py", "operator/", "pipeline/", "planner/"),
@@ -64,14 +66,14 @@ STEPS = (
         "lowest",
         "test-lowest",
         "the lowest versions of all dependencies",
-        (*ENGINE, *rooms("cli/"), "tests/connectors/", "tests/engine/sql/"),
+        (*ENGINE, *OF_FUNCTIONS, *rooms("cli/"), "tests/connectors/", "tests/engine/sql/"),
     ),
     Step("datafusion", "test-datafusion", "queries with the oldest DataFusion", (*ENGINE, "tests/engine/sql/")),
     Step(
         "isolation",
         "test-isolation REQUIRE_ALL=1",
         "functions in subinterpreters and worker processes",
-        (*TOOLKIT, "tests/isolation/"),
+        (*TOOLKIT, *OF_FUNCTIONS, "tests/isolation/"),
     ),
     Step(
         "arroyo",
@@ -83,7 +85,7 @@ STEPS = (
         "server",
         "test-server REQUIRE_ALL=1",
         "against a PostgreSQL server",
-        (*ENGINE, "tests/connectors/", "tests/engine/", "tests/pipeline/"),
+        (*ENGINE, *OF_FUNCTIONS, "tests/connectors/", "tests/engine/", "tests/pipeline/"),
     ),
     Step(
         "pipelines",
@@ -101,7 +103,7 @@ STEPS = (
         "memory",
         "check-memory QUICK=1",
         "hosts in C over plugins in three languages, under valgrind",
-        (*TOOLKIT, "tests/arroyo/"),
+        (*TOOLKIT, "tests/abi/", "tests/arroyo/"),
     ),
     Step(
         "package",
@@ -119,49 +121,49 @@ STEPS = (
 )
 
 
-def reasons(changed: Mapping[str, Sequence[str] | None]) -> dict[str, str]:
-    """Why steps are to run, by their names. changed: paths since each last passed; None: this is not known."""
-    found = {}
-    for step in STEPS:
-        paths = changed.get(step.name)
-        if step.paths is None:
-            found[step.name] = "it always runs"
-        elif paths is None:
-            found[step.name] = "this clone does not know a commit at which it passed"
-        elif path := next((each for each in paths if _needs(step, each)), None):
-            found[step.name] = f"{path} has changed"
-    return found
-
-
-def _needs(step: Step, path: str) -> bool:
-    if path == PASSED.relative_to(ROOT).as_posix():
-        return False
-    if path.startswith(EVERYWHERE) or path.startswith(step.paths or ()):
+def depends(step: Step, path: str) -> bool:
+    """Whether a file may decide about a step, beside `make test`."""
+    if path.startswith((*EVERYWHERE, *(step.paths or ()))):
         return True
-    declared = (*ALWAYS, *(each for other in STEPS for each in other.paths or ()))
-    return not path.startswith(declared)
+    return not path.startswith((*ALWAYS, *(each for other in STEPS for each in other.paths or ())))
+
+
+def digest(step: Step, commit: str = "HEAD") -> str:
+    """Of all that decides about a step in a commit."""
+    listed = _git("ls-tree", "-r", "--full-tree", commit).splitlines()
+    files = [line for line in listed if depends(step, line.partition("\t")[2])]
+    return hashlib.sha256("\n".join([step.command, *files]).encode()).hexdigest()[:16]
 
 
 def passed() -> dict[str, str]:
-    """The commits at which steps last passed."""
+    """The digests with which steps have passed."""
     lines = PASSED.read_text().splitlines() if PASSED.exists() else []
-    return {name: commit for name, _, commit in (line.partition(" ") for line in lines)}
+    return {name: noted for name, _, noted in (line.partition(" ") for line in lines)}
 
 
-def changed_since(commit: str) -> list[str] | None:
-    """None: the commit is not in this clone."""
-    done = subprocess.run(["git", "diff", "--name-only", commit, "HEAD"], cwd=ROOT, capture_output=True, text=True)
-    return done.stdout.splitlines() if done.returncode == 0 else None
-
-
-def note(name: str) -> None:
+def note(step: Step) -> None:
     """That this commit passes it, unless something here is not in the commit."""
-    status = subprocess.run(["git", "status", "--porcelain"], cwd=ROOT, capture_output=True, text=True).stdout
-    if any(line[3:] != ".ci/passed" for line in status.splitlines()):
+    if any(line[3:] != ".ci/passed" for line in _git("status", "--porcelain").splitlines()):
         return
-    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    found = passed() | {name: head.strip()}
-    PASSED.write_text("".join(f"{step.name} {found[step.name]}\n" for step in STEPS if step.name in found))
+    found = passed() | {step.name: digest(step)}
+    PASSED.write_text("".join(f"{each.name} {found[each.name]}\n" for each in STEPS if each.name in found))
+
+
+def reasons(noted: Mapping[str, str]) -> dict[str, str]:
+    """Why steps are to run, by their names. noted: see `passed`."""
+    found = {}
+    for step in STEPS:
+        if step.paths is None:
+            found[step.name] = "it always runs"
+        elif step.name not in noted:
+            found[step.name] = "it is not known to have passed"
+        elif noted[step.name] != digest(step):
+            found[step.name] = "something on which it depends has changed since it passed"
+    return found
+
+
+def _git(*command: str) -> str:
+    return subprocess.run(["git", *command], cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
 
 def chosen(asked: Sequence[str]) -> dict[str, str]:
@@ -173,7 +175,7 @@ def chosen(asked: Sequence[str]) -> dict[str, str]:
         raise SystemExit(f"there is no step {unknown}: there are {', '.join(names)}, and all")
     if asked:
         return {name: "it was asked for" for name in names if name in asked}
-    return reasons({name: changed_since(commit) for name, commit in passed().items()})
+    return reasons(passed())
 
 
 def main(asked: Sequence[str]) -> int:
@@ -188,7 +190,7 @@ def main(asked: Sequence[str]) -> int:
         if status != 0 and not step.is_remark:
             return status
         if status == 0 and asked:
-            note(step.name)
+            note(step)
     return 0
 
 

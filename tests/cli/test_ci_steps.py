@@ -1,5 +1,6 @@
 """.ci/run chooses the steps that a change needs."""
 
+import dataclasses
 import importlib.util
 import subprocess
 import sys
@@ -27,14 +28,15 @@ CHOOSING = [name for name in NAMES if name != "test"]
 
 
 def chosen(path: str) -> set[str]:
-    return set(steps.reasons({name: [path] for name in NAMES})) - {"test"}
+    """The steps that may not pass any more when a file has changed."""
+    return {step.name for step in steps.STEPS if step.paths is not None and steps.depends(step, path)}
 
 
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
         ("docs/sql.md", set()),
-        (".ci/passed", set()),
+        (".ci/steps.py", set()),
         ("tests/operator/test_keys.py", set()),
         ("tests/isolation/test_stress.py", {"isolation"}),
         ("tests/arroyo/conftest.py", {"arroyo", "memory"}),
@@ -59,26 +61,35 @@ def test_each_step_is_chosen_by_one_of_its_paths() -> None:
             assert step.name in chosen(path + "file" if path.endswith("/") else path), (step.name, path)
 
 
-@pytest.mark.parametrize("path", ["Makefile", ".ci/steps.py", "scripts/environment.py", "pyproject.toml", "new/file"])
+@pytest.mark.parametrize("path", ["Makefile", "scripts/environment.py", "pyproject.toml", "new/file"])
 def test_some_changes_choose_all(path: str) -> None:
     assert chosen(path) == set(CHOOSING)
 
 
-def test_a_commit_that_is_not_here_chooses_all() -> None:
-    assert steps.changed_since("0" * 40) is None
-    assert set(steps.reasons(dict.fromkeys(NAMES))) == set(NAMES)
+def test_make_test_always_runs_and_others_until_they_have_passed() -> None:
+    everything = {step.name: steps.digest(step) for step in steps.STEPS}
+    assert steps.reasons(everything) == {"test": "it always runs"}
     assert set(steps.reasons({})) == set(NAMES)
+    assert set(steps.reasons(everything | {"arroyo": "0" * 16})) == {"test", "arroyo"}
 
 
-def test_make_test_always_runs_and_others_not_without_a_change() -> None:
-    assert steps.reasons({name: [] for name in NAMES}) == {"test": "it always runs"}
+def test_a_digest_is_of_the_command_and_of_the_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    (step,) = [step for step in steps.STEPS if step.name == "isolation"]
+    before = steps.digest(step)
+    assert steps.digest(dataclasses.replace(step, command="nothing")) != before
+    listed = steps._git("ls-tree", "-r", "--full-tree", "HEAD")
+    for path, is_other in (("docs/sql.md", False), ("python/arroyo_udf_plugin/host/function.py", True)):
+        line = next(line for line in listed.splitlines() if line.endswith(f"\t{path}"))
+        changed = listed.replace(line, line.replace(line.split()[2], "0" * 40))
+        monkeypatch.setattr(steps, "_git", lambda *command, changed=changed: changed)
+        assert (steps.digest(step) != before) == is_other
 
 
 def test_each_path_of_the_project_is_declared() -> None:
     files = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True).stdout.splitlines()
     declared = (*steps.EVERYWHERE, *steps.ALWAYS, *(path for step in steps.STEPS for path in step.paths or ()))
     assert [path for path in files if not path.startswith(declared)] == []
-    there = [path for path in declared if any(each.startswith(path) for each in files) or path == ".ci/passed"]
+    there = [path for path in declared if any(each.startswith(path) for each in files) or path == ".ci/"]
     assert not files or there == list(declared)
 
 
