@@ -184,6 +184,16 @@ class Guarded:
     def _is_udf(self, node: Expression) -> bool:
         return isinstance(node, Call) and node.name in self._udfs
 
+    def _differs(self, argument: Expression) -> bool:
+        """Whether it may have another value in another row."""
+        is_query = any(isinstance(one, Query) for one in argument.nodes())
+        return is_query or bool(argument.columns) or self._is_drawn(argument)
+
+    def _is_drawn(self, node: Expression) -> bool:
+        """Whether it has another value each time."""
+        own = (self._udfs[call.name].is_once for call in node.calls_of(self._udfs))
+        return not all(own) or bool(node.calls_of(_RANDOM))
+
     def _are_called(self, nodes: Sequence[Expression]) -> bool:
         """Whether any function is, in some of these."""
         return any(self._is_udf(one) for node in nodes for one in node.nodes())
@@ -195,7 +205,7 @@ class Guarded:
         if node.normal({}) in self._around.grouped:  # each group has it already
             guards = ()
         arguments = [self._written(one, guards) for one in node.arguments]
-        is_constant = not any(isinstance(one, Query) or one.columns for one in node.arguments)
+        is_constant = not any(map(self._differs, node.arguments))
         if not guards and not is_constant:
             return f"{quoted(node.name)}({', '.join(arguments)})"
         condition = " AND ".join(dict.fromkeys([_FOR_EACH_ROW, *guards] if is_constant else guards))
@@ -212,7 +222,7 @@ class Guarded:
 
     def _decided(self, node: Expression, text: str, test: str = "IS TRUE") -> str:
         """A condition, from what an expression is. It is computed again, so it must be the same again."""
-        if any(not self._udfs[call.name].is_once for call in node.calls_of(self._udfs)) or node.calls_of(_RANDOM):
+        if self._is_drawn(node):
             raise Wrong("this decides about a call, and is another value each time: compute it in a view", node.start)
         return f"({text}\n) {test}"
 

@@ -533,6 +533,9 @@ def test_a_call_of_constants_over_all_rows_is_made_if_a_row_reaches_it() -> None
         collections.Counter({"f 3": 1, "ticket 4": 7}),
     )
     assert run("SELECT f(3) AS x, ticket(4) AS y FROM t WHERE a > 99 LIMIT 99") == ([], collections.Counter())
+    assert set(run("SELECT f(ticket(4)) AS x FROM t WHERE a > 6 LIMIT 99")[1]) == {"ticket 4", "f 4"}
+    drawn, _ = run("SELECT f(CAST(random() * 1000000000 AS BIGINT)) AS x FROM t WHERE a > 6 LIMIT 99")
+    assert len({row[0] for row in drawn}) == 7
     found, calls = run("SELECT CASE WHEN b = 0 THEN ticket(b + 1) WHEN a > 8 THEN ticket(5) END AS x FROM t LIMIT 99")
     assert calls == collections.Counter({"ticket 1": 6, "ticket 5": [row[0] for row in found].count(5)})
 
