@@ -26,7 +26,8 @@ EVERYWHERE = ("Makefile", "scripts/", "pyproject.toml", "setup.py", "native/Carg
 """What each step depends on."""
 ALWAYS = (
     *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE-APACHE", "LICENSE-MIT", ".gitignore", ".ci/"),
-    *("deploy/", "docs/", "examples/", "tests/cli/", "tests/fuzz/", "tests/operator/", "tests/simulation/"),
+    *("deploy/", "docs/", "examples/"),
+    *("tests/cli/", "tests/engine/", "tests/fuzz/", "tests/operator/", "tests/simulation/"),
 )
 """What `make test` tests, and no other step needs."""
 
@@ -42,6 +43,7 @@ TOOLKIT = (
     *("native/", "tests/conftest.py"),
 )
 OF_FUNCTIONS = ("tests/abi/", "tests/native/", "tests/python/")
+SQL_WORLD = ("tests/engine/sql/conftest.py", "tests/engine/sql/sql_world.py")
 ENGINE = (
     *TOOLKIT,
     *rooms("connectors/", "dead_letters.py", "engine/", "failpoints.py", "operator/", "pipeline/", "planner/"),
@@ -66,7 +68,7 @@ STEPS = (
         "lowest",
         "test-lowest",
         "the lowest versions of all dependencies",
-        (*ENGINE, *OF_FUNCTIONS, *rooms("cli/"), "tests/connectors/", "tests/engine/sql/"),
+        (*ENGINE, *OF_FUNCTIONS, *rooms("cli/"), *SQL_WORLD, "tests/connectors/", "tests/engine/sql/test_query.py"),
     ),
     Step("datafusion", "test-datafusion", "queries with the oldest DataFusion", (*ENGINE, "tests/engine/sql/")),
     Step(
@@ -85,7 +87,10 @@ STEPS = (
         "server",
         "test-server REQUIRE_ALL=1",
         "against a PostgreSQL server",
-        (*ENGINE, *OF_FUNCTIONS, "tests/connectors/", "tests/engine/", "tests/pipeline/"),
+        (
+            *(*ENGINE, *OF_FUNCTIONS, *SQL_WORLD, "tests/connectors/", "tests/pipeline/"),
+            "tests/engine/sql/test_lookups.py",
+        ),
     ),
     Step(
         "pipelines",
