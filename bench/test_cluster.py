@@ -29,7 +29,7 @@ import pyarrow.parquet
 import pytest
 
 from arroyo_udf_plugin.cluster.database import jobs, pipelines
-from arroyo_udf_plugin.cluster.database.opened import KEY_FILE, Database
+from arroyo_udf_plugin.cluster.database.database import KEY_FILE, Database
 from arroyo_udf_plugin.cluster.schedulers import protocol, worker_files
 from arroyo_udf_plugin.pipeline import Blackhole, Impulse
 from arroyo_udf_plugin.pipeline.description import Pipeline, described

@@ -14,7 +14,7 @@ has said: "heard", "heard the end".
 Of a worker (cluster/worker.py): "unregistered", "registered"; "ended" (the last epoch is committed, and nobody knows),
 "told" (the controller knows, and the process still lives).
 
-Of the API (cluster/api/libraries.py): "stored" (the functions are stored, and no row has them).
+Of the API (cluster/api/udfs.py): "stored" (the functions are stored, and no row has them).
 
 Assumes: callers use it through the module, so that a test can put another function in its place.
 """

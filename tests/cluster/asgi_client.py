@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar
 
 import httpx
 
-from arroyo_udf_plugin.cluster.database.opened import Database
+from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.security import App
 from arroyo_udf_plugin.cluster.tokens import Tokens
 

@@ -9,10 +9,9 @@ from typing import Any
 from waiting import until
 
 from arroyo_udf_plugin.cluster.configuration import Settings, configured
-from arroyo_udf_plugin.cluster.controller import Controller
+from arroyo_udf_plugin.cluster.controller.controller import Controller
 from arroyo_udf_plugin.cluster.database import pipelines
-from arroyo_udf_plugin.cluster.database.changes import Changes
-from arroyo_udf_plugin.cluster.database.opened import Database
+from arroyo_udf_plugin.cluster.database.database import Changes, Database
 from arroyo_udf_plugin.cluster.schedulers.embedded import EmbeddedScheduler
 from arroyo_udf_plugin.pipeline.description import Pipeline, described
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from programs import Program
 
-from arroyo_udf_plugin.cluster.database.opened import KEY_FILE, Database
+from arroyo_udf_plugin.cluster.database.database import KEY_FILE, Database
 from arroyo_udf_plugin.cluster.records import Records
 
 

@@ -14,9 +14,9 @@ import sqlalchemy
 from clusters import settings_in
 from sqlalchemy import event
 
-from arroyo_udf_plugin.cluster.controller import Controller
+from arroyo_udf_plugin.cluster.controller.controller import Controller
 from arroyo_udf_plugin.cluster.database import pipelines
-from arroyo_udf_plugin.cluster.database.opened import KEY_FILE, Database
+from arroyo_udf_plugin.cluster.database.database import KEY_FILE, Database
 from arroyo_udf_plugin.cluster.states import Event
 from arroyo_udf_plugin.cluster.task import Report, Task
 

@@ -10,7 +10,7 @@ from clusters import Cluster, settings_in
 from waiting import until
 
 from arroyo_udf_plugin.cluster.database import history, pipelines
-from arroyo_udf_plugin.cluster.database.opened import Database
+from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.schedulers.embedded import EmbeddedScheduler
 from arroyo_udf_plugin.cluster.states import Event
 from arroyo_udf_plugin.cluster.task import Report, Tell

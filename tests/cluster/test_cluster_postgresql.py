@@ -11,7 +11,9 @@ import sqlalchemy
 from clusters import Cluster, settings_in
 from waiting import until
 
-from arroyo_udf_plugin.cluster.database.opened import Database
+from arroyo_udf_plugin.cluster.database.database import Database
+from arroyo_udf_plugin.cluster.database.errors import InUse
+from arroyo_udf_plugin.cluster.database.places import move
 from arroyo_udf_plugin.pipeline.description import Blackhole, Impulse, Pipeline
 
 pytestmark = pytest.mark.server
@@ -35,6 +37,20 @@ def test_a_job_lives_with_postgresql(cluster: Cluster) -> None:
     cluster.await_state(posted, "Running", generation=2)
     cluster.change(posted, stop="checkpoint")
     cluster.await_state(posted, "Stopped")
+
+
+def test_files_are_moved_while_no_controller_leads(cluster: Cluster, tmp_path: Path) -> None:
+    posted = cluster.post(Pipeline(name="p", source=Impulse(rate=1000), sinks=[Blackhole()]))
+    cluster.await_state(posted, "Running")
+    before = cluster.get(posted).job.place
+    assert before is not None and before.startswith(str(tmp_path))
+    with pytest.raises(InUse, match="a controller runs: stop it"):
+        move(cluster.database, str(tmp_path), "/elsewhere")
+    cluster.change(posted, stop="checkpoint")
+    cluster.await_state(posted, "Stopped")
+    cluster.controller.stop()
+    assert [move(cluster.database, str(tmp_path), "/elsewhere") for _ in range(2)] == [1, 0]
+    assert cluster.get(posted).job.place == before.replace(str(tmp_path), "/elsewhere")
 
 
 def test_a_controller_outlives_the_connections_of_its_database(cluster: Cluster) -> None:

@@ -13,10 +13,10 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 from waiting import until
 
-from arroyo_udf_plugin.cluster import watched
+from arroyo_udf_plugin.cluster.controller import watched
 from arroyo_udf_plugin.cluster.database import history, pipelines
+from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.database.models import Job, JobStatus
-from arroyo_udf_plugin.cluster.database.opened import Database
 from arroyo_udf_plugin.cluster.records import Records
 from arroyo_udf_plugin.cluster.states import Event
 from arroyo_udf_plugin.cluster.wishes import wanted

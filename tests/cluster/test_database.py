@@ -12,14 +12,12 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.util import CommandError
 
-from arroyo_udf_plugin.cluster.database import artifacts, connections, functions, history, jobs, pipelines
-from arroyo_udf_plugin.cluster.database.changes import Changes
+from arroyo_udf_plugin.cluster.database import connections, history, jobs, pipelines, places, udfs
+from arroyo_udf_plugin.cluster.database.database import LATEST, Changes, Database, LeaderLock
 from arroyo_udf_plugin.cluster.database.errors import Deposed, InUse, NotFound, Taken
-from arroyo_udf_plugin.cluster.database.leading import LeaderLock
 from arroyo_udf_plugin.cluster.database.models import Base, Job, JobStatus, Pipeline
-from arroyo_udf_plugin.cluster.database.opened import LATEST, Database
+from arroyo_udf_plugin.cluster.database.pipelines import Totals, alone, totals
 from arroyo_udf_plugin.cluster.database.sealing import Keys
-from arroyo_udf_plugin.cluster.database.totals import Totals, alone, totals
 from arroyo_udf_plugin.errors import InvalidArgument, InvalidState
 
 
@@ -339,33 +337,33 @@ def test_names_are_taken_once(each: Database) -> None:
     with each.begin() as session:
         connections.create_profile(session, name="p", connector="kafka", config={})
         connections.create_table(session, name="trips", **table)
-        functions.create(session, name="f", **udf)
+        udfs.create(session, name="f", **udf)
     with pytest.raises(Taken), each.begin() as session:
         connections.create_profile(session, name="p", connector="kafka", config={})
     with pytest.raises(Taken), each.begin() as session:
         connections.create_table(session, name="TRIPS", **table)
     with pytest.raises(Taken), each.begin() as session:
-        functions.create(session, name="F", **udf)
+        udfs.create(session, name="F", **udf)
 
 
 def reserved(database: Database, place: str, sha256: str = "ab") -> dict[str, str]:
     """Where a library is stored now: at `place`, if it was nowhere. By its hash."""
     with database.begin() as session:
         told = {"name": "f", "language": "python", "size": 10}
-        return {sha256: artifacts.reserve(session, sha256, **told, new_place=lambda: place)}
+        return {sha256: places.reserve(session, sha256, **told, new_place=lambda: place)}
 
 
 def test_a_library_stays_as_long_as_somebody_has_it(each: Database) -> None:
     assert reserved(each, "/1") == reserved(each, "/2") == {"ab": "/1"}
     with each.begin() as session:
-        udf = functions.create(session, prefix="/", name="f", language="python", definition="", artifact="ab")
+        udf = udfs.create(session, prefix="/", name="f", language="python", definition="", artifact="ab")
         whole = made(session, libraries=["ab"])
-        assert [one.artifact for one in functions.listed(session)] == ["ab"]
+        assert [one.artifact for one in udfs.listed(session)] == ["ab"]
         session.execute(sqlalchemy.update(JobStatus).values(state="Failed"))
     with each.begin() as session:
-        functions.delete(session, udf.id)
+        udfs.delete(session, udf.id)
         with pytest.raises(NotFound):
-            functions.delete(session, udf.id)
+            udfs.delete(session, udf.id)
         assert list(jobs.leftovers(session)) == []
     with each.begin() as session:
         pipelines.delete(session, whole.pipeline.id)
@@ -377,11 +375,11 @@ def test_a_library_that_was_released_meanwhile_is_stored_anew(each: Database) ->
     """Between its storing and the pipeline that has it, the last other pipeline was deleted."""
     places = reserved(each, "/1")
     with each.begin() as session:
-        artifacts.hold(session, places)
-        artifacts.release(session, ["ab"])
+        places.hold(session, places)
+        places.release(session, ["ab"])
     for _ in range(2):
-        with each.begin() as session, pytest.raises(artifacts.Released):
-            artifacts.hold(session, places)
+        with each.begin() as session, pytest.raises(places.Released):
+            places.hold(session, places)
         reserved(each, "/2")
 
 
@@ -392,19 +390,19 @@ def test_whoever_releases_a_library_waits_for_those_who_hold_it(each: Database) 
     def release() -> None:
         held.wait()
         with each.begin() as session:
-            artifacts.release(session, ["ab"])
+            places.release(session, ["ab"])
 
     thread = threading.Thread(target=release)
     thread.start()
     with each.begin() as session:
-        artifacts.hold(session, places)
+        places.hold(session, places)
         held.set()
         thread.join(0.2)  # it waits; if it did not, the use below would fail
         made(session, libraries=["ab"])
     thread.join()
     with each.begin() as session:
         assert list(jobs.leftovers(session)) == []
-        artifacts.hold(session, places)
+        places.hold(session, places)
 
 
 def test_a_pipeline_that_has_other_libraries_now_lets_the_old_ones_go(each: Database) -> None:
@@ -412,22 +410,22 @@ def test_a_pipeline_that_has_other_libraries_now_lets_the_old_ones_go(each: Data
         reserved(each, f"/{sha256}", sha256)
     with each.begin() as session:
         whole = made(session, libraries=["ab", "cd"])
-        artifacts.use(session, whole.pipeline.id, ["cd", "ef"])
+        places.use(session, whole.pipeline.id, ["cd", "ef"])
         assert list(jobs.leftovers(session)) == ["/ab"]
-        assert sorted(artifacts.used_by(session, whole.pipeline.id)) == ["cd", "ef"]
-        assert list(artifacts.unused(session, 1 << 62)) == []
+        assert sorted(places.used_by(session, whole.pipeline.id)) == ["cd", "ef"]
+        assert list(places.unused(session, 1 << 62)) == []
 
 
 def test_libraries_that_nobody_ever_had_are_found(each: Database) -> None:
     reserved(each, "/1")
     with each.begin() as session:
-        assert list(artifacts.unused(session, 0)) == []
-        assert list(artifacts.unused(session, 1 << 62)) == ["ab"]
+        assert list(places.unused(session, 0)) == []
+        assert list(places.unused(session, 1 << 62)) == ["ab"]
 
 
 def test_a_udf_has_a_library_that_is_known(each: Database) -> None:
     with pytest.raises(sqlalchemy.exc.IntegrityError), each.begin() as session:
-        functions.create(session, prefix="/", name="g", language="python", definition="", artifact="unknown")
+        udfs.create(session, prefix="/", name="g", language="python", definition="", artifact="unknown")
 
 
 def test_old_previews_are_found_when_they_have_ended(each: Database) -> None:

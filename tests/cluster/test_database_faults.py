@@ -16,9 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from simulations import Runs, Simulation
 
-from arroyo_udf_plugin.cluster import controller
+from arroyo_udf_plugin.cluster.controller import controller
 from arroyo_udf_plugin.cluster.database import history, pipelines
-from arroyo_udf_plugin.cluster.database.leading import LeaderLock
+from arroyo_udf_plugin.cluster.database.database import LeaderLock
 from arroyo_udf_plugin.cluster.database.models import Job, JobStatus
 from arroyo_udf_plugin.cluster.states import Event, State
 from arroyo_udf_plugin.cluster.wishes import settings as wish_of

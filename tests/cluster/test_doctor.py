@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from arroyo_udf_plugin.cli import main
 from arroyo_udf_plugin.cluster import doctor
 from arroyo_udf_plugin.cluster.configuration import configured
-from arroyo_udf_plugin.cluster.database.opened import KEY_FILE
+from arroyo_udf_plugin.cluster.database.database import KEY_FILE
 from arroyo_udf_plugin.cluster.program import make_private
 from arroyo_udf_plugin.cluster.tokens import Tokens
 from arroyo_udf_plugin.engine.store import LocalStore

@@ -12,7 +12,7 @@ from clusters import Cluster, posting
 from programs import SQL, TWICE, Client, Program, doubles, expected, parts
 from waiting import until
 
-from arroyo_udf_plugin.cluster.database.opened import Database
+from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.schedulers import protocol, worker_files
 from arroyo_udf_plugin.planner.script import Script
 

@@ -16,10 +16,10 @@ from simulations import Simulation
 from waiting import until
 
 from arroyo_udf_plugin.cluster.database import history
-from arroyo_udf_plugin.cluster.database.opened import Database
+from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.schedulers import protocol, worker_files
-from arroyo_udf_plugin.cluster.schedulers.crashes import INSTEAD, crashed_in
-from arroyo_udf_plugin.cluster.schedulers.isolating import IsolatingScheduler
+from arroyo_udf_plugin.cluster.schedulers.embedded import IsolatingScheduler
+from arroyo_udf_plugin.cluster.schedulers.worker_output import INSTEAD, crashed_in
 from arroyo_udf_plugin.cluster.states import Event
 from arroyo_udf_plugin.cluster.task import Report
 from arroyo_udf_plugin.pipeline.description import Blackhole, Functions, Impulse, Pipeline, Sql

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from simulations import Simulation
 
-from arroyo_udf_plugin.cluster.api.told import job_of
+from arroyo_udf_plugin.cluster.api.responses import job_of
 from arroyo_udf_plugin.cluster.database import history
 from arroyo_udf_plugin.cluster.schedulers import embedded
 from arroyo_udf_plugin.cluster.states import Event

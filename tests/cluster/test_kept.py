@@ -20,12 +20,12 @@ from clusters import settings_in
 from simulations import Simulation
 from test_database import made
 
-from arroyo_udf_plugin.cluster.database import connections, functions, history, pipelines
+from arroyo_udf_plugin.cluster.controller.report_writer import Notes
+from arroyo_udf_plugin.cluster.database import connections, history, pipelines, udfs
+from arroyo_udf_plugin.cluster.database.database import KEY_FILE, LATEST, Database
 from arroyo_udf_plugin.cluster.database.models import Base
-from arroyo_udf_plugin.cluster.database.opened import KEY_FILE, LATEST, Database
-from arroyo_udf_plugin.cluster.noting import Notes
-from arroyo_udf_plugin.cluster.numbers import upgraded
 from arroyo_udf_plugin.cluster.records import Records
+from arroyo_udf_plugin.cluster.reports import upgraded
 from arroyo_udf_plugin.cluster.schedulers import protocol
 from arroyo_udf_plugin.cluster.schedulers.process import ProcessScheduler
 from arroyo_udf_plugin.cluster.states import Event, State
@@ -83,7 +83,7 @@ def test_a_kept_database_becomes_one_of_this_program(load: Callable[[str], Datab
     with database.read() as session:
         (profile,) = connections.profiles(session)
         (table,) = connections.tables(session, 10).rows
-        (udf,) = functions.listed(session)
+        (udf,) = udfs.listed(session)
         assert (profile.config, table.consumers, udf.artifact) == ({"uri": "a secret"}, 7, "ab" * 32)
         whole = pipelines.get(session, "pl_Running")
         assert whole.job.env_vars == {"TOKEN": "secret of the environment"}
@@ -101,16 +101,16 @@ def test_a_kept_database_becomes_one_of_this_program(load: Callable[[str], Datab
 INTERRUPTED = """
 import os, sys
 from pathlib import Path
-from arroyo_udf_plugin.cluster.database import opened
+from arroyo_udf_plugin.cluster.database import database
 
-upgrade = opened._upgrade
+upgrade = database._upgrade
 
 def upgrade_and_die(connection):
     upgrade(connection)
     os._exit(9)
 
-opened._upgrade = upgrade_and_die
-opened.Database.open(sys.argv[1], Path(sys.argv[2])).migrate()
+database._upgrade = upgrade_and_die
+database.Database.open(sys.argv[1], Path(sys.argv[2])).migrate()
 """
 
 

@@ -16,7 +16,7 @@ from clusters import posting
 from programs import SQL, TWICE, Program, doubles, expected, parts
 from waiting import until
 
-from arroyo_udf_plugin.cluster.database.opened import Database
+from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.schedulers import protocol, worker_files
 from arroyo_udf_plugin.planner.script import Script
 

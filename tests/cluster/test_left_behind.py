@@ -13,8 +13,8 @@ import pytest
 from clusters import Cluster, settings_in
 from waiting import until
 
-from arroyo_udf_plugin.cluster.database.opened import Database
-from arroyo_udf_plugin.cluster.schedulers import processes, protocol, worker_files
+from arroyo_udf_plugin.cluster.database.database import Database
+from arroyo_udf_plugin.cluster.schedulers import protocol, worker_files
 from arroyo_udf_plugin.cluster.schedulers.process import ProcessScheduler
 from arroyo_udf_plugin.pipeline.description import Blackhole, Functions, Impulse, Pipeline, Sql
 
@@ -44,7 +44,7 @@ sys.stdin.read()
 
 
 def ended(pid: int) -> bool:
-    return processes.started_at(pid) is None
+    return worker_files.started_at(pid) is None
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def left(folder: Path) -> Iterator[tuple[int, int]]:
     """The ids of a worker that has been killed, and of the daemon that it has left."""
-    environment = {**os.environ, processes.MARKER: worker_files.marker_of(folder, "job_1", 3)}
+    environment = {**os.environ, worker_files.MARKER: worker_files.marker_of(folder, "job_1", 3)}
     with subprocess.Popen(
         [sys.executable, "-c", WORKER, str(folder)],
         stdin=subprocess.PIPE,
@@ -99,7 +99,7 @@ def test_tidying_ends_what_a_worker_has_left(folder: Path, left: tuple[int, int]
 
 def test_a_stranger_with_the_id_of_a_worker_is_not_killed(folder: Path, left: tuple[int, int]) -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, start_new_session=True) as stranger:
-        started = processes.started_at(stranger.pid)
+        started = worker_files.started_at(stranger.pid)
         assert started is not None
         file = os.open(folder / "job_1-3", os.O_RDWR)
         os.pwrite(file, f"{stranger.pid} {started - 1:<30}".encode(), 0)

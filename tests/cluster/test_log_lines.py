@@ -17,7 +17,7 @@ from waiting import until
 
 from arroyo_udf_plugin.cluster import logs
 from arroyo_udf_plugin.cluster.database import history
-from arroyo_udf_plugin.cluster.database.opened import Database
+from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.planner.script import Script
 
 TALKING = """

@@ -11,8 +11,8 @@ from clusters import Cluster, settings_in
 from simulations import Simulation
 from waiting import until
 
-from arroyo_udf_plugin.cluster.database.opened import Database
-from arroyo_udf_plugin.cluster.monitoring.families import Families
+from arroyo_udf_plugin.cluster.database.database import Database
+from arroyo_udf_plugin.cluster.monitoring.metrics import Families
 from arroyo_udf_plugin.cluster.schedulers import messages, protocol
 from arroyo_udf_plugin.cluster.schedulers.process import ProcessScheduler
 from arroyo_udf_plugin.cluster.states import Event

@@ -13,18 +13,16 @@ from asgi_client import Client
 from monitors import value
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from arroyo_udf_plugin.cluster.controller_port import create_app
-from arroyo_udf_plugin.cluster.database.opened import Database
+from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.monitoring.exposition import Exposition
-from arroyo_udf_plugin.cluster.monitoring.families import METRICS, Buckets, Families
-from arroyo_udf_plugin.cluster.monitoring.measured import Measured
-from arroyo_udf_plugin.cluster.monitoring.meters import Meters
+from arroyo_udf_plugin.cluster.monitoring.metrics import METRICS, Buckets, Families, Measured, Meters
+from arroyo_udf_plugin.cluster.program import create_port
 from arroyo_udf_plugin.cluster.schedulers import protocol
 from arroyo_udf_plugin.cluster.security import Security
 from arroyo_udf_plugin.cluster.states import Event, State
 from arroyo_udf_plugin.cluster.task import Report
 from arroyo_udf_plugin.cluster.tokens import Tokens
-from arroyo_udf_plugin.cluster.worker_port import answering
+from arroyo_udf_plugin.cluster.worker import answering
 
 TOKEN = "a token that nobody guesses"
 
@@ -52,7 +50,7 @@ class FakeController:
 def port(database: Database, tmp_path: Path) -> Any:
     def make(controller: Any = None, **security: Any) -> Client:
         controller = controller or FakeController()
-        return Client(create_app(controller, database, Exposition([]), tmp_path, Security(**security)))
+        return Client(create_port(controller, database, Exposition([]), tmp_path, Security(**security)))
 
     return make
 

@@ -16,9 +16,9 @@ from programs import SQL, TWICE, Program
 from waiting import until
 
 import prometheus
-from arroyo_udf_plugin.cluster.database.opened import Database
+from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.monitoring.exposition import Exposition
-from arroyo_udf_plugin.cluster.monitoring.families import METRICS, Buckets, Families
+from arroyo_udf_plugin.cluster.monitoring.metrics import METRICS, Buckets, Families
 from arroyo_udf_plugin.cluster.schedulers import protocol, worker_files
 from arroyo_udf_plugin.pipeline.description import Pipeline
 from arroyo_udf_plugin.planner.script import Script

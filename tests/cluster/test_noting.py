@@ -6,10 +6,10 @@ import pytest
 import sqlalchemy
 from test_database import made
 
+from arroyo_udf_plugin.cluster.controller.report_writer import Notes
 from arroyo_udf_plugin.cluster.database import history
+from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.database.models import JobStatus
-from arroyo_udf_plugin.cluster.database.opened import Database
-from arroyo_udf_plugin.cluster.noting import Notes
 from arroyo_udf_plugin.cluster.records import Records
 from arroyo_udf_plugin.cluster.states import Event
 from arroyo_udf_plugin.cluster.task import OUTPUT, Report

@@ -13,7 +13,7 @@ from clusters import program
 
 from arroyo_udf_plugin.cluster import task
 from arroyo_udf_plugin.cluster.functions.graph import graph_of
-from arroyo_udf_plugin.cluster.numbers import numbers_of, upgraded
+from arroyo_udf_plugin.cluster.reports import numbers_of, upgraded
 from arroyo_udf_plugin.cluster.states import Event
 from arroyo_udf_plugin.cluster.task import Report
 from arroyo_udf_plugin.engine.embedded import run_planned

@@ -16,7 +16,7 @@ from waiting import until
 
 from arroyo_udf_plugin.cluster.configuration import Settings
 from arroyo_udf_plugin.cluster.database import history
-from arroyo_udf_plugin.cluster.database.opened import Database
+from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.schedulers import protocol, worker_files
 from arroyo_udf_plugin.cluster.schedulers.process import ProcessScheduler
 from arroyo_udf_plugin.cluster.states import Event

@@ -14,10 +14,10 @@ from clusters import Cluster, settings_in
 from waiting import until
 
 import object_store_server
-from arroyo_udf_plugin.cluster import removal
+from arroyo_udf_plugin.cluster.controller import removal
 from arroyo_udf_plugin.cluster.database import jobs, pipelines
+from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.database.models import Leftover
-from arroyo_udf_plugin.cluster.database.opened import Database
 from arroyo_udf_plugin.engine.store import open_store
 from arroyo_udf_plugin.pipeline.description import Blackhole, Impulse, Pipeline
 

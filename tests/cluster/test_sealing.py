@@ -12,8 +12,8 @@ import sqlalchemy
 from cryptography.fernet import Fernet
 
 from arroyo_udf_plugin.cluster.database import connections, jobs, pipelines
+from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.database.models import Base
-from arroyo_udf_plugin.cluster.database.opened import Database
 from arroyo_udf_plugin.cluster.database.sealing import Keys, opened
 from arroyo_udf_plugin.cluster.wishes import settings
 from arroyo_udf_plugin.errors import InvalidArgument, InvalidState

@@ -10,7 +10,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arroyo_udf_plugin.cluster.shown import Showing, Shown, json_of
+from arroyo_udf_plugin.cluster.preview_rows import Showing, Shown, json_of
 
 
 def batch(*numbers: int) -> pa.RecordBatch:

@@ -18,8 +18,8 @@ from waiting import until
 
 from arroyo_udf_plugin.cluster.configuration import Settings
 from arroyo_udf_plugin.cluster.database import history, pipelines, places
+from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.database.errors import Ended
-from arroyo_udf_plugin.cluster.database.opened import Database
 from arroyo_udf_plugin.connectors.location import confined_to
 from arroyo_udf_plugin.engine.savepoints import Savepoints
 from arroyo_udf_plugin.engine.store import open_store

@@ -12,12 +12,12 @@ import pytest
 from clusters import settings_in, shown
 from test_database import made
 
+from arroyo_udf_plugin.cluster.controller.removal import tidy_files, tidy_rows
 from arroyo_udf_plugin.cluster.database import history
-from arroyo_udf_plugin.cluster.database.opened import Database, LogKept
+from arroyo_udf_plugin.cluster.database.database import Database, LogKept
 from arroyo_udf_plugin.cluster.functions.children import Children, Limits, left_behind
 from arroyo_udf_plugin.cluster.records import Records
 from arroyo_udf_plugin.cluster.schedulers import worker_files
-from arroyo_udf_plugin.cluster.tidying import tidy_files, tidy_rows
 
 HELD = """
 import fcntl, sys

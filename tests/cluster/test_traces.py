@@ -18,11 +18,10 @@ from programs import SQL, TWICE, Program
 from waiting import until
 
 from arroyo_udf_plugin.cluster.api import create_app
-from arroyo_udf_plugin.cluster.api.parts import Parts
-from arroyo_udf_plugin.cluster.database.opened import Database
-from arroyo_udf_plugin.cluster.functions.workshop import Workshop
-from arroyo_udf_plugin.cluster.monitoring.spans import JobSpans, TracedRequests
-from arroyo_udf_plugin.cluster.monitoring.tracing import Tracing
+from arroyo_udf_plugin.cluster.api.dependencies import Parts
+from arroyo_udf_plugin.cluster.database.database import Database
+from arroyo_udf_plugin.cluster.functions.builder import Builder
+from arroyo_udf_plugin.cluster.monitoring.tracing import JobSpans, TracedRequests, Tracing
 from arroyo_udf_plugin.cluster.records import Records
 from arroyo_udf_plugin.cluster.states import State
 from arroyo_udf_plugin.cluster.task import Report
@@ -95,7 +94,7 @@ def test_a_request_is_a_span_in_the_trace_of_its_client(
     collector: Collector, database: Database, tmp_path: Path
 ) -> None:
     tracing = Tracing(collector.url, "api")
-    app = TracedRequests(create_app(Parts(database, Workshop(tmp_path / "functions"), Records(tmp_path))), tracing)
+    app = TracedRequests(create_app(Parts(database, Builder(tmp_path / "functions"), Records(tmp_path))), tracing)
     with Client(app) as api:
         api.get("/api/v1/pipelines/pl_1", headers={"traceparent": CLIENT})
         api.get("/health/live")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from arroyo_udf_plugin.cluster.functions.turns import Busy, Lane, Turns, calling
+from arroyo_udf_plugin.cluster.functions.fair_queue import Busy, Lane, Turns, calling
 
 
 class Work:

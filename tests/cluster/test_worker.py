@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from arroyo_udf_plugin.cluster import worker
-from arroyo_udf_plugin.cluster.database.opened import Database
+from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.schedulers import process, protocol, worker_files
 
 

@@ -11,9 +11,9 @@ import pytest
 from waiting import until
 
 from arroyo_udf_plugin.cluster.configuration import configured
+from arroyo_udf_plugin.cluster.controller.report_writer import Notes
 from arroyo_udf_plugin.cluster.database import history, pipelines
-from arroyo_udf_plugin.cluster.database.opened import Database
-from arroyo_udf_plugin.cluster.noting import Notes
+from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.records import Records
 from arroyo_udf_plugin.cluster.schedulers import process, worker_output
 from arroyo_udf_plugin.cluster.schedulers.process import ProcessScheduler
@@ -122,7 +122,7 @@ def test_the_log_keeps_the_latest_output_of_a_job_and_all_else(database: Databas
 
 LIMITED = """
 import json, resource, sys
-from arroyo_udf_plugin.cluster.limits import limit
+from arroyo_udf_plugin.cluster.worker import limit
 limit(json.loads(sys.argv[1]))
 if sys.argv[2] == "spin":
     while True: pass

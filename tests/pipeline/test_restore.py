@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import adbc_driver_postgresql.dbapi
 import pyarrow.dataset as ds
 import pytest
 from click.testing import CliRunner, Result
@@ -98,6 +99,29 @@ def test_a_table_with_a_key_overwrites() -> None:
     assert (out.fate, out.what) == ("overwritten", "rows of table (names) with the same name are replaced")
     run_pipeline(pipeline)
     assert table() == ["a", "b", "c"]
+
+
+@pytest.mark.server
+@pytest.mark.parametrize("key", [["name"], []])
+def test_a_table_on_a_server_is_restored_by_the_same_rules(postgresql: str, key: list[str]) -> None:
+    def names() -> list[str]:
+        with adbc_driver_postgresql.dbapi.connect(postgresql) as connection, connection.cursor() as cursor:
+            cursor.execute("SELECT name FROM names ORDER BY name")
+            return [name for (name,) in cursor.fetchall()]
+
+    with adbc_driver_postgresql.dbapi.connect(postgresql, autocommit=True) as connection, connection.cursor() as cursor:
+        cursor.execute("DROP TABLE IF EXISTS names, arroyo_udf_epochs")
+    pipeline = written(described({**TABLE, "uri": postgresql, "key": key}))
+    first, *_ = checkpoints()
+    if not key:
+        with pytest.raises(InvalidArgument, match=r"would double rows: table: rows of .* --accept-doubles table$"):
+            restore_pipeline(pipeline, first)
+        assert names() == ["a", "b", "c"]
+    assert [one.fate for one in told(pipeline, first, *([] if key else ["table"])).sinks] == [
+        "overwritten" if key else "doubled"
+    ]
+    run_pipeline(pipeline)
+    assert names() == (["a", "b", "c"] if key else ["a", "b", "b", "c", "c"])
 
 
 def test_a_table_without_a_key_refuses_and_changes_nothing_unless_doubles_are_accepted() -> None:

@@ -37,22 +37,7 @@ from typing import Any
 import click
 
 from ..errors import ArroyoUdfError
-from . import (
-    build,
-    cache,
-    cluster,
-    doctor,
-    inspect,
-    jobs,
-    new,
-    pipelines,
-    replay,
-    run,
-    savepoints,
-    sql,
-    states,
-    tokens,
-)
+from . import build, cache, cluster, doctor, inspect, jobs, new, pipelines, replay, run, savepoints, sql, states, tokens
 from .stopping import stoppable
 
 

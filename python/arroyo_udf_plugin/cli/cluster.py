@@ -116,7 +116,7 @@ def controller(configured: Configured) -> None:
 @_configurable
 def migrate(configured: Configured) -> None:
     """Bring the database to this program's version. Every program does so at its start."""
-    from ..cluster.database.opened import LATEST
+    from ..cluster.database.database import LATEST
     from ..cluster.program import opened
 
     with opened(configured.settings) as database:

@@ -3,18 +3,19 @@
     API ──writes wishes──► database ◄──wishes, facts──► controller ──► scheduler ──► workers
 
 database/         pipelines, jobs with wish and fact, checkpoints, functions, connections, job log
-states.py         the life of a job: one table, state x event -> state, action
+states.py         the life of a job: one table, state x event -> state, action; wishes.py: which event a wish is
 configuration.py  what can be set, and where each value came from
 api/              the REST API
-security.py       who may use it; tokens.py: names, roles, sessions; audit.py: what they have changed
+security.py       who may use it, and what they have changed; tokens.py: names, roles, sessions
+private_files.py  files that are their user's alone
 client.py         of the REST API, for the command line; doctor.py: what is wrong with an installation
 functions/        functions built and queries planned, in child processes
-controller.py     acts on wishes and on what happens to jobs; wishes.py: which event a wish is
-schedulers/       where jobs run: in threads, or in worker processes (worker.py); task.py: one start of a job
-noting.py         what running jobs report, written down; records.py: bounded files of rows and numbers; shown.py: rows
-                  of previews
-removal.py        what deleted pipelines have stored is removed
-program.py        the programs api, controller and cluster
+controller/       acts on wishes and on what happens to jobs
+schedulers/       where jobs run: in threads, or in worker processes (worker.py); task.py: one generation of a job;
+                  partitions.py: of its sources
+reports.py        what jobs report; records.py: bounded files of rows and numbers; preview_rows.py: rows of previews
+monitoring/       metrics and spans; logs.py: log lines
+program.py        the programs api, controller and cluster; serving.py: their servers
 
 The API writes what a user wants into the database, and nothing else. The controller compares it with what is, and acts.
 What runs is the engine of `engine/`; it alone decides what is committed.

@@ -25,10 +25,10 @@ from ..engine.store import AlreadyThere, open_store
 from ..errors import ArroyoUdfError, InvalidState
 from .client import Client
 from .configuration import Settings
+from .database.database import LATEST, Database
 from .database.models import KeySample
-from .database.opened import LATEST, Database
+from .database.pipelines import totals
 from .database.sealing import Keys
-from .database.totals import totals
 from .tokens import Tokens
 
 _PATIENCE = 5.0

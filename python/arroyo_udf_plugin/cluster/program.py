@@ -1,12 +1,22 @@
 """The programs of a cluster: what `arroyo-udf cluster`, `api` and `controller` run.
 
+The controller has a port of its own, `controller.metrics_port`, for Prometheus, and for programs that restart it:
+
+    GET /metrics                          the controller's own
+    GET /targets                          the workers that live, as Prometheus discovers them (http_sd_configs)
+    GET /workers/JOB/GENERATION/metrics   a worker's: asked of its socket
+    GET /health/live                      the controller's thread runs
+    GET /health/ready                     the thread runs, and the database answers; tells whether this controller leads
+
 Guarantees: the database is of this program's revision before anything uses it; a stop lets jobs end with a checkpoint.
+Who may ask the controller's port is decided as for the API (see `security.py`); /health needs no token.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import http.client
 import logging
 import os
 import socket
@@ -15,29 +25,31 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
 from ..connectors.location import confined_to
 from . import private_files
 from .api import create_app
-from .api.health import login_path
-from .api.parts import Parts
+from .api.dependencies import Parts
+from .api.health import login_path, metrics_of
 from .client import ADDRESS
 from .configuration import ApiSettings, Settings
-from .controller import Controller
-from .controller_port import create_app as create_port
-from .controller_port import jobs_of
+from .controller.controller import Controller
 from .database import places
-from .database.changes import Changes
-from .database.opened import Database, LogKept
-from .monitoring.exposition import Exposition
-from .monitoring.families import Source
-from .monitoring.measured import Measured
-from .monitoring.pushing import CONTROLLER, Gateway
-from .monitoring.spans import TracedRequests
-from .monitoring.tracing import Tracing
+from .database.database import Changes, Database, LogKept
+from .monitoring.exposition import CONTROLLER, Exposition, Gateway
+from .monitoring.metrics import Families, Measured, Source
+from .monitoring.stored import by_state
+from .monitoring.tracing import TracedRequests, Tracing
+from .schedulers import protocol, worker_files
+from .schedulers.embedded import IsolatingScheduler
 from .schedulers.interface import Scheduler
-from .schedulers.isolating import IsolatingScheduler
 from .schedulers.process import ProcessScheduler
-from .security import App
+from .security import App, Guard, Security
 from .security import configured as secured
 from .serving import Server, listening
 from .task import Tell
@@ -143,3 +155,88 @@ def _answering(app: App, api: ApiSettings, port: int) -> Iterator[str]:
     host, port = own.getsockname()[:2]
     with Server(app, own, api.tls_cert, api.tls_key):
         yield f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+_TIMEOUT = 5.0
+
+
+def create_port(
+    controller: Controller, database: Database, exposition: Exposition, data: Path, security: Security
+) -> App:
+    port = _Port(controller, database, data)
+    routes = [
+        Route("/metrics", metrics_of(exposition)),
+        Route("/targets", port.targets),
+        Route("/workers/{job_id}/{generation:int}/metrics", port.worker),
+        Route("/health/live", port.live),
+        Route("/health/ready", port.ready),
+    ]
+    return Guard(Starlette(routes=routes), security)
+
+
+def jobs_of(controller: Controller, database: Database) -> Source:
+    """Jobs are counted by the controller that leads, so that two of them are not added up."""
+    count = by_state(database)
+
+    def tell(families: Families) -> None:
+        if controller.leads:
+            count(families)
+
+    return tell
+
+
+class _Port:
+    def __init__(self, controller: Controller, database: Database, data: Path) -> None:
+        self._controller, self._database = controller, database
+        self._folder = protocol.folder_of(data.absolute())
+
+    async def targets(self, request: Request) -> JSONResponse:
+        """At the address under which the controller was asked, because Prometheus can reach that."""
+        host = request.headers["host"]
+        return JSONResponse(
+            [
+                {
+                    "targets": [host],
+                    "labels": {
+                        "__metrics_path__": f"/workers/{job_id}/{generation}/metrics",
+                        "__scheme__": request.url.scheme,
+                        "instance": worker_files.name_of(job_id, generation),
+                    },
+                }
+                for job_id, generation in self._controller.workers()
+            ]
+        )
+
+    async def worker(self, request: Request) -> Response:
+        job_id, generation = request.path_params["job_id"], request.path_params["generation"]
+        if (job_id, generation) not in self._controller.workers():
+            return JSONResponse({"error": f"no worker runs generation {generation} of {job_id}"}, 404)
+        try:
+            accept = request.headers.get("accept", "")
+            return await run_in_threadpool(self._ask, worker_files.socket_name(job_id, generation), accept)
+        except (OSError, http.client.HTTPException) as error:
+            return JSONResponse({"error": f"the worker of {job_id} does not answer: {error}"}, 502)
+
+    def _ask(self, socket: str, accept: str) -> Response:
+        connection = protocol.Connection(self._folder, _TIMEOUT, socket)
+        try:
+            connection.request("GET", "/metrics", headers={"Accept": accept})
+            answer = connection.getresponse()
+            return Response(answer.read(), answer.status, {"content-type": answer.headers["content-type"]})
+        finally:
+            connection.close()
+
+    async def live(self, request: Request) -> JSONResponse:
+        if self._controller.is_alive:
+            return JSONResponse({"status": "live"})
+        return JSONResponse({"error": "the controller has ended: start it again"}, 503)
+
+    async def ready(self, request: Request) -> JSONResponse:
+        if not self._controller.is_alive:
+            return await self.live(request)
+        try:
+            await run_in_threadpool(self._database.check)
+        except Exception as error:
+            _log.warning("the database cannot be used: %s", error)  # who asks needs no token: addresses are not told
+            return JSONResponse({"error": "the database cannot be used: the log says why"}, 503)
+        return JSONResponse({"status": "leads" if self._controller.leads else "stands by"})

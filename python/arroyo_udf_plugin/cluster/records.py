@@ -29,8 +29,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .configuration import Settings
-from .database.opened import now
-from .shown import Shown
+from .database.database import now
+from .preview_rows import Shown
 
 _log = logging.getLogger(__name__)
 _AT_ONCE = 1 << 20

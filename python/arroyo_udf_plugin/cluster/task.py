@@ -42,11 +42,10 @@ from ..pipeline.plan import Planned, plan
 from ..pipeline.problems import InvalidPipeline
 from .functions.artifacts import fetched, moved
 from .functions.graph import graph_of
-from .numbers import Numbers, numbers_of
 from .partitions import fixed
-from .shown import Showing, Shown
+from .preview_rows import Showing, Shown
+from .reports import Numbers, Taken, numbers_of, taken
 from .states import Event
-from .taken import Taken, taken
 
 OUTPUT = "output of the worker"
 """The message of a report whose details are that."""

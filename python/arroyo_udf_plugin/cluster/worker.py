@@ -4,10 +4,18 @@
     "traces", "spawned", "roots"}, then its end
 
 Three threads: this one runs the pipeline, one sends reports, one asks for orders. Others answer with metrics, and send
-them to a Pushgateway.
+them to a Pushgateway. Metrics are served by HTTP on a Unix socket in the data folder, beside the worker's lock:
+
+    curl --unix-socket workers/job_4fGh7Kx9Qz-3.sock http://worker/metrics
+
+The controller's port leads there (see `program.py`), so that there is one address, token and certificate, and no secret
+of the cluster in a process that runs code of users.
 
 Guarantees: it ends when its controller does not know it any more, and, with a checkpoint, when there has been no
 controller for 30 s; a controller that comes back before takes it over. Reports arrive in order, each at least once.
+Nobody but this user can connect to the socket. It goes when the worker ends; that of one that was killed, with its lock
+(see `worker_files.py`). `worker.memory` and `worker.cpu_time` hold for this process and each one that it starts;
+functions cannot raise them.
 """
 
 from __future__ import annotations
@@ -16,30 +24,31 @@ import contextlib
 import http.client
 import json
 import logging
+import math
 import os
 import queue
+import resource
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from socketserver import ThreadingUnixStreamServer
 from typing import Any
 
 from .. import failpoints
 from ..connectors.location import confined_to
 from ..engine.stopping import StopRequest
 from ..errors import InvalidArgument
-from .limits import limit
 from .logs import show
-from .monitoring.exposition import Exposition
-from .monitoring.measured import Measured
-from .monitoring.pushing import WORKER, Gateway
+from .monitoring.exposition import WORKER, Exposition, Gateway
+from .monitoring.metrics import Measured
 from .monitoring.tracing import Tracing
 from .schedulers import protocol, worker_files
 from .states import Event
 from .task import Report, Task, request, run
-from .worker_port import answering
 
 ALONE = 30.0
 """Seconds without a controller, after which a worker stops."""
@@ -188,3 +197,52 @@ def main() -> None:
         _log.warning("%s", error)
     sys.stdout.flush()
     os._exit(0)  # threads of functions may go on for ever
+
+
+@contextlib.contextmanager
+def answering(data: Path, job_id: str, generation: int, exposition: Exposition) -> Iterator[None]:
+    """Within the block."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if self.path != "/metrics":
+                self.send_error(404)
+                return
+            text, content_type = exposition.text(self.headers.get("Accept", ""))
+            self.send_response(200)
+            self.send_header("Content-Type", content_type)
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    folder, name = protocol.folder_of(data), worker_files.socket_name(job_id, generation)
+    with ThreadingUnixStreamServer("", Handler, bind_and_activate=False) as server:
+        server.socket.close()
+        server.socket = protocol.bound(folder, name)
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever, name="arroyo-udf-metrics", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            (folder / name).unlink(missing_ok=True)
+            server.shutdown()
+            thread.join()
+
+
+def limit(limits: Mapping[str, float | None]) -> None:
+    """limits: {"memory": bytes, "cpu_time": seconds}; None: no limit."""
+    memory, cpu_time = limits["memory"], limits["cpu_time"]
+    if memory is not None:
+        _set_limit(resource.RLIMIT_AS, math.ceil(memory), 0)
+    if cpu_time is not None:
+        _set_limit(resource.RLIMIT_CPU, math.ceil(cpu_time), 1)  # SIGXCPU says why, and SIGKILL comes a second later
+
+
+def _set_limit(which: int, limit: int, more: int) -> None:
+    _, most = resource.getrlimit(which)
+    hard = limit + more if most == resource.RLIM_INFINITY else min(limit + more, most)
+    resource.setrlimit(which, (min(limit, hard), hard))

@@ -25,16 +25,7 @@ from ..plugin.vectorized import Direct, is_plain
 from .answers import schema_of, with_refused
 from .arguments import Arguments, Piece
 from .aside import aside
-from .batches import (
-    Shape,
-    Shapes,
-    array_pointer,
-    contract_broken,
-    failure,
-    free_batch,
-    take_outputs,
-    taken,
-)
+from .batches import Shape, Shapes, array_pointer, contract_broken, failure, free_batch, take_outputs, taken
 from .fields import annotation, array_class, field_of
 from .html import as_html
 from .runtime import Runtime, start

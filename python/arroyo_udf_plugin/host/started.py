@@ -22,16 +22,7 @@ from ..abi import ffi, new_error, take_error
 from ..errors import AbiError, ArroyoUdfError, InvalidArgument, InvalidState, UnsupportedCall, WouldBlock
 from .arguments import Arguments
 from .aside import aside
-from .batches import (
-    Shapes,
-    array_pointer,
-    contract_broken,
-    failure,
-    free_batch,
-    give_back,
-    take_outputs,
-    taken,
-)
+from .batches import Shapes, array_pointer, contract_broken, failure, free_batch, give_back, take_outputs, taken
 from .logs import hand_on
 from .statistics import Statistics
 from .waiters import Waiters

@@ -12,12 +12,12 @@ from asgi_client import Client
 from clusters import Cluster, settings_in
 
 from arroyo_udf_plugin.cluster.api import create_app
-from arroyo_udf_plugin.cluster.api.parts import Parts
+from arroyo_udf_plugin.cluster.api.dependencies import Parts
 from arroyo_udf_plugin.cluster.database import pipelines
+from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.database.models import JobStatus
-from arroyo_udf_plugin.cluster.database.opened import Database
 from arroyo_udf_plugin.cluster.database.pipelines import Whole
-from arroyo_udf_plugin.cluster.functions.workshop import Workshop
+from arroyo_udf_plugin.cluster.functions.builder import Builder
 from arroyo_udf_plugin.cluster.records import Records
 from arroyo_udf_plugin.cluster.serving import Server, listening
 
@@ -38,11 +38,11 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     folder = tmp_path_factory.mktemp("api")
     database = Database.open(f"sqlite:///{folder / 'cluster.sqlite'}")
     database.migrate()
-    workshop = Workshop(folder / "functions", cache=CACHE)
-    with Client(create_app(Parts(database, workshop, Records(folder)))) as client:
+    builder = Builder(folder / "functions", cache=CACHE)
+    with Client(create_app(Parts(database, builder, Records(folder)))) as client:
         client.database = database
         yield client
-        client.run(workshop.close())
+        client.run(builder.close())
     database.close()
 
 
@@ -56,7 +56,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     cluster = Cluster(database, settings)
     parts = Parts(
         database,
-        Workshop(folder / "functions", cache=CACHE),
+        Builder(folder / "functions", cache=CACHE),
         Records.configured(settings),
         wake=cluster.controller.wake,
         checkpoints=settings.checkpoints,
@@ -78,11 +78,11 @@ def woken() -> list[str]:
 @pytest.fixture
 def api(database: Database, records: Records, tmp_path: Path, woken: list[str]) -> Iterator[Client]:
     """An API of one test. No child process is started, unless a request needs one."""
-    workshop = Workshop(tmp_path / "functions", cache=CACHE)
-    parts = Parts(database, workshop, records, wake=lambda: woken.append("woken"))
+    builder = Builder(tmp_path / "functions", cache=CACHE)
+    parts = Parts(database, builder, records, wake=lambda: woken.append("woken"))
     with Client(create_app(parts)) as client:
         yield client
-        client.run(workshop.close())
+        client.run(builder.close())
 
 
 Stored = Callable[..., Whole]

@@ -10,8 +10,8 @@ from asgi_client import Client
 from sqlalchemy import select
 
 from arroyo_udf_plugin.cluster.database import pipelines
+from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.database.models import ConnectionProfile, ConnectionTable
-from arroyo_udf_plugin.cluster.database.opened import Database
 
 PROFILE = {"name": "place", "connector": "sqlite", "config": {"uri": "sqlite:first.db"}}
 TABLE = {"name": "out", "connector": "sqlite", "config": {}, "schema": {"fields": [{"name": "n", "type": "int64"}]}}

@@ -12,9 +12,9 @@ from asgi_client import Client
 from pyarrow import parquet
 from sqlalchemy import func, select, update
 
-from arroyo_udf_plugin.cluster.api.catalog import KINDS
+from arroyo_udf_plugin.cluster.api.connectors import KINDS
+from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.database.models import ConnectionTable
-from arroyo_udf_plugin.cluster.database.opened import Database
 
 IMPULSE = {"name": "ticks", "connector": "impulse", "config": {"event_rate": 5}}
 PROFILE = {"name": "flights", "connector": "sqlite", "config": {"uri": "sqlite:/tmp/secret-place.db"}}

@@ -19,22 +19,16 @@ from clusters import shown
 from sqlalchemy import event as events
 from sqlalchemy import func, select, text, update
 
-from arroyo_udf_plugin.cluster.api.buttons import button
+from arroyo_udf_plugin.cluster.api.dependencies import Parts
 from arroyo_udf_plugin.cluster.api.output import _events
-from arroyo_udf_plugin.cluster.api.parts import Parts
+from arroyo_udf_plugin.cluster.api.responses import button
 from arroyo_udf_plugin.cluster.configuration import PipelineSettings, configured
+from arroyo_udf_plugin.cluster.controller.deadlines import backoff
 from arroyo_udf_plugin.cluster.database import history, jobs, pipelines
-from arroyo_udf_plugin.cluster.database.models import (
-    ConnectionTableUse,
-    Job,
-    JobLog,
-    JobStatus,
-    Pipeline,
-)
-from arroyo_udf_plugin.cluster.database.opened import Database, now
-from arroyo_udf_plugin.cluster.functions.workshop import Workshop
+from arroyo_udf_plugin.cluster.database.database import Database, now
+from arroyo_udf_plugin.cluster.database.models import ConnectionTableUse, Job, JobLog, JobStatus, Pipeline
+from arroyo_udf_plugin.cluster.functions.builder import Builder
 from arroyo_udf_plugin.cluster.records import Records
-from arroyo_udf_plugin.cluster.restarts import backoff
 from arroyo_udf_plugin.errors import InvalidArgument
 
 HERE = Path(__file__)
@@ -237,7 +231,7 @@ def test_15_a_slow_reader_and_a_late_one_get_all_rows(
     database: Database, records: Records, stored: Any, tmp_path: Any
 ) -> None:
     whole = stored("Running")
-    parts = Parts(database, Workshop(tmp_path / "functions"), records)
+    parts = Parts(database, Builder(tmp_path / "functions"), records)
 
     def put(n: int) -> None:
         records.show(whole.job.id, [shown(n)])
@@ -261,7 +255,7 @@ def test_15_the_end_of_one_subtask_is_not_the_end_of_the_stream(
     database: Database, records: Records, stored: Any, tmp_path: Any
 ) -> None:
     whole = stored("Running")
-    parts = Parts(database, Workshop(tmp_path / "functions"), records)
+    parts = Parts(database, Builder(tmp_path / "functions"), records)
 
     async def more(seen: int) -> None:
         """Subtask 0 has said its last word; the job goes on."""
@@ -336,7 +330,7 @@ def test_23_the_interval_of_impulse_is_microseconds_as_its_form_says(shared: Cli
     assert shared.post("/api/v1/connection_tables", json=table).status_code == 200
     made = shared.post("/api/v1/pipelines/validate_query", json={"query": "SELECT counter FROM interval;"})
     assert made.json()["errors"] == []
-    from arroyo_udf_plugin.cluster.api.catalog import KINDS, config_of
+    from arroyo_udf_plugin.cluster.api.connectors import KINDS, config_of
     from arroyo_udf_plugin.planner.tables import interval_seconds
 
     options = config_of(KINDS["impulse"].table, table["config"]).options()  # type: ignore[arg-type]

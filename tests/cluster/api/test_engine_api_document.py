@@ -14,8 +14,8 @@ import pytest
 from clusters import Cluster, settings_in
 
 from arroyo_udf_plugin.cluster.api import create_app
-from arroyo_udf_plugin.cluster.api.parts import Parts
-from arroyo_udf_plugin.cluster.database.opened import Database
+from arroyo_udf_plugin.cluster.api.dependencies import Parts
+from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.serving import Server, listening
 
 pytestmark = [

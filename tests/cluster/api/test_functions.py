@@ -14,10 +14,10 @@ from asgi_client import Client
 from waiting import until
 
 from arroyo_udf_plugin.cluster.functions.artifacts import verified
-from arroyo_udf_plugin.cluster.functions.asked import Planned, Table
+from arroyo_udf_plugin.cluster.functions.builder import Builder, BuiltFunction, InvalidFunction
 from arroyo_udf_plugin.cluster.functions.children import Limits
-from arroyo_udf_plugin.cluster.functions.turns import calling
-from arroyo_udf_plugin.cluster.functions.workshop import BuiltFunction, InvalidFunction, Workshop
+from arroyo_udf_plugin.cluster.functions.fair_queue import calling
+from arroyo_udf_plugin.cluster.functions.messages import Planned, Table
 from arroyo_udf_plugin.errors import LoadError
 
 pytestmark = pytest.mark.cluster
@@ -29,20 +29,20 @@ TAIL = "\n@udf\ndef one(n: int) -> int:\n    return 1\n"
 
 
 def work(folder: Path, *jobs: Any, limits: Limits | None = None) -> list[Any]:
-    """The answers of a workshop, which is closed then: jobs are functions of it. An InvalidFunction is an answer."""
+    """The answers of a builder, which is closed then: jobs are functions of it. An InvalidFunction is an answer."""
 
     async def run() -> list[Any]:
-        workshop = Workshop(folder / "work", limits, cache=CACHE)
+        builder = Builder(folder / "work", limits, cache=CACHE)
         try:
-            return await asyncio.gather(*(job(workshop) for job in jobs), return_exceptions=True)
+            return await asyncio.gather(*(job(builder) for job in jobs), return_exceptions=True)
         finally:
-            await workshop.close()
+            await builder.close()
 
     return asyncio.run(run())
 
 
 def building(body: str, language: Any = "python") -> Any:
-    return lambda workshop: workshop.function(body, language)
+    return lambda builder: builder.function(body, language)
 
 
 def test_a_definition_becomes_a_library_that_is_known_by_its_hash(tmp_path: Path) -> None:
@@ -188,15 +188,15 @@ own.rename(own.with_suffix(".past"))
     assert max(int(file.read_text()) for file in folder.glob("*.most")) == 2
 
 
-def test_nothing_is_left_when_the_workshop_closes(tmp_path: Path) -> None:
+def test_nothing_is_left_when_the_builder_closes(tmp_path: Path) -> None:
     async def run() -> list[int]:
-        workshop = Workshop(tmp_path / "work", cache=CACHE)
-        workshop.prepare()
+        builder = Builder(tmp_path / "work", cache=CACHE)
+        builder.prepare()
         await asyncio.sleep(0)
         until_folder = tmp_path / "work"
         while not list(until_folder.glob("child-*")):
             await asyncio.sleep(0.01)
-        await workshop.close()
+        await builder.close()
         return [len(list(until_folder.glob("child-*")))]
 
     assert asyncio.run(run()) == [0]
@@ -207,24 +207,24 @@ def test_a_spare_child_that_has_ended_is_replaced(tmp_path: Path, how: str, monk
     """By the kernel, for want of memory, or because there were too many processes: no request is the reason."""
 
     async def run() -> BuiltFunction:
-        workshop = Workshop(tmp_path / "work", cache=CACHE)
-        children = workshop._children
+        builder = Builder(tmp_path / "work", cache=CACHE)
+        children = builder._children
         if how == "killed":
-            workshop.prepare()
+            builder.prepare()
             assert children._spare is not None
             spare = (await asyncio.shield(children._spare)).process
             os.kill(spare.pid, signal.SIGKILL)
             await spare.wait()
         else:
             monkeypatch.setattr("tempfile.mkdtemp", fails)
-            workshop.prepare()
+            builder.prepare()
             assert children._spare is not None
             await asyncio.wait([children._spare])
             monkeypatch.undo()
         try:
-            return await workshop.function(HEAD + TAIL, "python")
+            return await builder.function(HEAD + TAIL, "python")
         finally:
-            await workshop.close()
+            await builder.close()
 
     def fails(*arguments: Any, **more: Any) -> None:
         raise BlockingIOError("too many processes")
@@ -234,7 +234,7 @@ def test_a_spare_child_that_has_ended_is_replaced(tmp_path: Path, how: str, monk
 
 
 def planning(query: str, *tables: Table, **more: Any) -> Coroutine[Any, Any, Planned] | Any:
-    return lambda workshop: workshop.plan("q", query, {}, tables=tables, **more)
+    return lambda builder: builder.plan("q", query, {}, tables=tables, **more)
 
 
 def test_lines_are_those_of_the_query_whatever_saved_tables_it_uses(tmp_path: Path) -> None:
@@ -261,14 +261,14 @@ def test_files_outside_of_the_folders_of_pipelines_are_refused_before_they_are_o
     (tmp_path / "out.csv").write_text("a\n1\n")
 
     async def run() -> list[Planned]:
-        workshop = Workshop(tmp_path / "work", cache=CACHE, roots=[str(root)])
+        builder = Builder(tmp_path / "work", cache=CACHE, roots=[str(root)])
         options = "connector = 'filesystem', path = '{}', format = 'csv', type = 'source'"
         query = f"CREATE TABLE t WITH ({options}); SELECT a FROM t;"
         inside, outside = query.format(root / "in.csv"), query.format(tmp_path / "out.csv")
         return [
-            await workshop.plan("q", inside, {}),
-            await workshop.plan("q", outside, {}),
-            await workshop.plan("q", inside, {}, state_url=str(tmp_path)),
+            await builder.plan("q", inside, {}),
+            await builder.plan("q", outside, {}),
+            await builder.plan("q", inside, {}, state_url=str(tmp_path)),
         ]
 
     inside, outside, state = asyncio.run(run())
@@ -284,7 +284,7 @@ def test_a_library_that_was_changed_is_not_loaded_to_plan(tmp_path: Path) -> Non
     os.chmod(library, 0o755)
     library.write_bytes(library.read_bytes() + b" ")
     query = "CREATE TABLE t WITH (connector = 'impulse'); SELECT one(1) AS n FROM t;"
-    (planned,) = work(tmp_path, lambda workshop: workshop.plan("q", query, {"one": built}))
+    (planned,) = work(tmp_path, lambda builder: builder.plan("q", query, {"one": built}))
     assert "not the library that was built" in planned.errors[0].message
 
 
@@ -293,20 +293,20 @@ def test_slow_definitions_hold_up_no_plan_and_no_other_caller(tmp_path: Path) ->
     query = "CREATE TABLE n WITH (connector = 'impulse', event_rate = '1'); SELECT counter FROM n;"
 
     async def run() -> None:
-        workshop = Workshop(tmp_path / "work", cache=CACHE)
+        builder = Builder(tmp_path / "work", cache=CACHE)
         slow = [f"import time\ntime.sleep({1000 + number})\n" for number in range(3)]
-        building = [asyncio.ensure_future(workshop.function(HEAD + one + TAIL, "python")) for one in slow]
-        builds, _ = workshop.turns
+        building = [asyncio.ensure_future(builder.function(HEAD + one + TAIL, "python")) for one in slow]
+        builds, _ = builder.turns
         while builds.running < 2 or builds.waiting < 1:
             await asyncio.sleep(0.01)
-        assert (await workshop.plan("q", query, {})).description is not None
+        assert (await builder.plan("q", query, {})).description is not None
         calling.set("another")
-        assert (await workshop.function(HEAD + TAIL, "python")).name == "one"
+        assert (await builder.function(HEAD + TAIL, "python")).name == "one"
         assert not any(one.done() for one in building)
         for one in building:
             one.cancel()
         await asyncio.gather(*building, return_exceptions=True)
         assert (builds.running, builds.waiting) == (0, 0)
-        await workshop.close()
+        await builder.close()
 
     asyncio.run(run())

@@ -15,8 +15,8 @@ from asgi_client import Client as AsgiClient
 from test_openapi import Quick
 
 from arroyo_udf_plugin.cluster.api import create_app
-from arroyo_udf_plugin.cluster.api.parts import Parts
-from arroyo_udf_plugin.cluster.database.opened import Database
+from arroyo_udf_plugin.cluster.api.dependencies import Parts
+from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.records import Records
 from arroyo_udf_plugin.cluster.security import Security
 from arroyo_udf_plugin.cluster.serving import Server, listening

@@ -15,10 +15,10 @@ from programs import Program
 
 from arroyo_udf_plugin.cli import main
 from arroyo_udf_plugin.cluster.api import create_app
-from arroyo_udf_plugin.cluster.api.parts import Parts
-from arroyo_udf_plugin.cluster.audit import Audit
+from arroyo_udf_plugin.cluster.api.dependencies import Parts
 from arroyo_udf_plugin.cluster.configuration import configured
-from arroyo_udf_plugin.cluster.database.opened import Database
+from arroyo_udf_plugin.cluster.database.database import Database
+from arroyo_udf_plugin.cluster.security import Audit
 from arroyo_udf_plugin.cluster.tokens import OWNER, Caller, Logins, Tokens
 from arroyo_udf_plugin.errors import InvalidArgument, InvalidState
 
@@ -37,7 +37,7 @@ def api(database: Database, data: Path) -> Iterator[Client]:
     parts = Parts.configured(database, configured(None, {"data": str(data)}, {}).settings, lambda: None)
     with Client(create_app(parts)) as client:
         yield client
-        client.run(parts.workshop.close())
+        client.run(parts.builder.close())
 
 
 def test_nobody_without_the_token_runs_code_on_loopback(api: Client, data: Path) -> None:

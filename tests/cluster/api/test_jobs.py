@@ -12,12 +12,12 @@ from clusters import shown
 from monitors import value
 
 from arroyo_udf_plugin.cluster.database import history
-from arroyo_udf_plugin.cluster.database.opened import Database, now
+from arroyo_udf_plugin.cluster.database.database import Database, now
 from arroyo_udf_plugin.cluster.database.pipelines import Whole
 from arroyo_udf_plugin.cluster.records import Records
 from arroyo_udf_plugin.host.statistics import Latency
 
-METRICS = importlib.import_module("arroyo_udf_plugin.cluster.api.metrics")  # the package has its router by that name
+JOBS = importlib.import_module("arroyo_udf_plugin.cluster.api.jobs")  # the package has its router by that name
 
 
 def path_of(whole: Whole, what: str) -> str:
@@ -167,7 +167,7 @@ def numbers(rows_in: int, rows_out: int) -> dict[str, Any]:
 def test_counts_become_rates_and_a_new_start_gives_none(
     api: Client, stored: Any, records: Records, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(METRICS, "now", lambda: 7_000_000)
+    monkeypatch.setattr(JOBS, "now", lambda: 7_000_000)
     whole = stored()
     assert api.get(path_of(whole, "operator_metric_groups")).json() == {"data": []}
     for at, count in ((1_000_000, 100), (3_000_000, 500), (5_000_000, 40), (6_000_000, 100)):
@@ -190,7 +190,7 @@ def test_between_two_generations_there_is_no_rate(
     api: Client, stored: Any, records: Records, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Although the second one has counted further by then."""
-    monkeypatch.setattr(METRICS, "now", lambda: 9_000_000)
+    monkeypatch.setattr(JOBS, "now", lambda: 9_000_000)
     whole = stored()
     for at, generation, count in (
         (1_000_000, 1, 100),
@@ -216,7 +216,7 @@ def test_each_slice_has_rates_of_rows_and_bytes_and_its_backpressure(
     api: Client, stored: Any, records: Records, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A moment after another one has no point of its own: its rate would be by chance."""
-    monkeypatch.setattr(METRICS, "now", lambda: 7_000_000)
+    monkeypatch.setattr(JOBS, "now", lambda: 7_000_000)
     whole = stored()
     for at, count, blocked in (
         (1_000_000, 100, 0.0),
@@ -242,7 +242,7 @@ def test_a_job_that_has_become_idle_has_the_rate_0(
     api: Client, stored: Any, records: Records, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its counts do not change, so nobody tells them again."""
-    monkeypatch.setattr(METRICS, "now", lambda: 60_000_000)
+    monkeypatch.setattr(JOBS, "now", lambda: 60_000_000)
     whole = stored()
     for at, count in ((1_000_000, 100), (3_000_000, 500)):
         records.count(whole.job.id, numbers(count, count // 2), at)

@@ -11,12 +11,12 @@ import sqlalchemy
 from asgi_client import Client
 
 from arroyo_udf_plugin.cluster.api import create_app
-from arroyo_udf_plugin.cluster.api.parts import Parts
+from arroyo_udf_plugin.cluster.api.dependencies import Parts
 from arroyo_udf_plugin.cluster.database import jobs, pipelines
+from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.database.models import JobStatus
-from arroyo_udf_plugin.cluster.database.opened import Database
-from arroyo_udf_plugin.cluster.functions import workshop as workshop_module
-from arroyo_udf_plugin.cluster.functions.workshop import Workshop
+from arroyo_udf_plugin.cluster.functions import builder as builder_module
+from arroyo_udf_plugin.cluster.functions.builder import Builder
 from arroyo_udf_plugin.cluster.records import Records
 from arroyo_udf_plugin.engine.store import Store, open_store
 from arroyo_udf_plugin.errors import InvalidArgument
@@ -41,10 +41,10 @@ def store(place: str) -> Store:
 
 @pytest.fixture
 def client(database: Database, tmp_path: Path, place: str) -> Iterator[Client]:
-    workshop = Workshop(tmp_path / "functions", cache=CACHE, artifacts=place)
-    with Client(create_app(Parts(database, workshop, Records(tmp_path), checkpoints="/state"))) as client:
+    builder = Builder(tmp_path / "functions", cache=CACHE, artifacts=place)
+    with Client(create_app(Parts(database, builder, Records(tmp_path), checkpoints="/state"))) as client:
         yield client
-        client.run(workshop.close())
+        client.run(builder.close())
 
 
 def names(database: Database, pipeline_id: str) -> list[str]:
@@ -82,7 +82,7 @@ def test_a_function_is_stored_once_and_goes_with_the_last_one_that_has_it(
     assert other != name  # whoever removes the old one does not take it away
     assert len(store.names("")) == 2
 
-    monkeypatch.setattr(workshop_module, "store", refusing)
+    monkeypatch.setattr(builder_module, "store", refusing)
     answer = client.post("/api/v1/pipelines", json=BODY)
     assert (answer.status_code, answer.json()) == (503, {"error": "the functions cannot be stored: no answer"})
 

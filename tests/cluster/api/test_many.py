@@ -12,11 +12,11 @@ from asgi_client import Client
 from test_openapi import Quick
 
 from arroyo_udf_plugin.cluster.api import create_app
-from arroyo_udf_plugin.cluster.api.parts import Parts
+from arroyo_udf_plugin.cluster.api.dependencies import Parts
 from arroyo_udf_plugin.cluster.configuration import LimitSettings
 from arroyo_udf_plugin.cluster.database import pipelines
-from arroyo_udf_plugin.cluster.database.ids import id_of
-from arroyo_udf_plugin.cluster.database.opened import Database
+from arroyo_udf_plugin.cluster.database.database import Database
+from arroyo_udf_plugin.cluster.database.models import id_of
 from arroyo_udf_plugin.cluster.records import Records
 
 POST = {"name": "x", "query": "SELECT 1"}

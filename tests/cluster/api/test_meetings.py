@@ -12,18 +12,18 @@ from asgi_client import Client
 from sqlalchemy import func, select, text
 
 from arroyo_udf_plugin.cluster.api import create_app
-from arroyo_udf_plugin.cluster.api.parts import Parts
+from arroyo_udf_plugin.cluster.api.dependencies import Parts
 from arroyo_udf_plugin.cluster.database import connections
+from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.database.models import Job, Pipeline
-from arroyo_udf_plugin.cluster.database.opened import Database
-from arroyo_udf_plugin.cluster.functions.asked import Planned
-from arroyo_udf_plugin.cluster.functions.workshop import Workshop
+from arroyo_udf_plugin.cluster.functions.builder import Builder
+from arroyo_udf_plugin.cluster.functions.messages import Planned
 from arroyo_udf_plugin.cluster.records import Records
 
 TABLE = {"name": "ticks", "connector": "impulse", "config": {"event_rate": 5}}
 
 
-class Slow(Workshop):
+class Slow(Builder):
     """Plans everything, and does something else meanwhile."""
 
     def __init__(self, folder: Path, meanwhile: Callable[[], None]) -> None:

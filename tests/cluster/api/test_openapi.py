@@ -16,17 +16,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from arroyo_udf_plugin.cluster.api import create_app
-from arroyo_udf_plugin.cluster.api.parts import Parts
-from arroyo_udf_plugin.cluster.database.opened import Database
-from arroyo_udf_plugin.cluster.functions.asked import Planned
-from arroyo_udf_plugin.cluster.functions.workshop import BuiltFunction, InvalidFunction, Workshop
+from arroyo_udf_plugin.cluster.api.dependencies import Parts
+from arroyo_udf_plugin.cluster.database.database import Database
+from arroyo_udf_plugin.cluster.functions.builder import Builder, BuiltFunction, InvalidFunction
+from arroyo_udf_plugin.cluster.functions.messages import Planned
 from arroyo_udf_plugin.cluster.records import Records
 
 Schema = Mapping[str, Any]
 _METHODS = ("get", "post", "put", "patch", "delete")
 
 
-class Quick(Workshop):
+class Quick(Builder):
     """Decides by the text alone, in this process: the children have tests of their own."""
 
     async def function(self, definition: str, language: Any) -> BuiltFunction:

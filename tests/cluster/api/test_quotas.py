@@ -14,13 +14,13 @@ from monitors import value
 from test_openapi import Quick
 
 from arroyo_udf_plugin.cluster.api import create_app
-from arroyo_udf_plugin.cluster.api.parts import Parts
+from arroyo_udf_plugin.cluster.api.dependencies import Parts
 from arroyo_udf_plugin.cluster.configuration import LimitSettings
 from arroyo_udf_plugin.cluster.database import pipelines
+from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.database.models import JobStatus
-from arroyo_udf_plugin.cluster.database.opened import Database
-from arroyo_udf_plugin.cluster.functions.asked import Planned
-from arroyo_udf_plugin.cluster.functions.turns import Busy
+from arroyo_udf_plugin.cluster.functions.fair_queue import Busy
+from arroyo_udf_plugin.cluster.functions.messages import Planned
 from arroyo_udf_plugin.cluster.records import Records
 
 LIMITS = LimitSettings(pipelines=3, parallelism=6, previews=2, previews_kept=3, streams=2)

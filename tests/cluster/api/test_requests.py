@@ -10,7 +10,7 @@ from asgi_client import Client
 from sqlalchemy import text
 
 from arroyo_udf_plugin.cluster.database import connections, pipelines
-from arroyo_udf_plugin.cluster.database.opened import Database
+from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.database.sealing import opened
 from arroyo_udf_plugin.cluster.wishes import settings, wanted
 from arroyo_udf_plugin.errors import InvalidState

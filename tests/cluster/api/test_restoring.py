@@ -13,10 +13,10 @@ from asgi_client import Client
 from waiting import until
 
 from arroyo_udf_plugin.cluster.api import create_app
-from arroyo_udf_plugin.cluster.api.parts import Parts
+from arroyo_udf_plugin.cluster.api.dependencies import Parts
 from arroyo_udf_plugin.cluster.database import history
-from arroyo_udf_plugin.cluster.database.opened import Database
-from arroyo_udf_plugin.cluster.functions.workshop import Workshop
+from arroyo_udf_plugin.cluster.database.database import Database
+from arroyo_udf_plugin.cluster.functions.builder import Builder
 from arroyo_udf_plugin.cluster.records import Records
 from arroyo_udf_plugin.engine.epoch_files import EpochFiles
 from arroyo_udf_plugin.engine.store import open_store
@@ -35,10 +35,10 @@ def described(**more: Any) -> dict[str, Any]:
 def confined(database: Database, records: Records, tmp_path: Path) -> Iterator[Client]:
     root = tmp_path / "allowed"
     root.mkdir()
-    workshop = Workshop(tmp_path / "functions", cache=CACHE, roots=[str(root)])
-    with Client(create_app(Parts(database, workshop, records, roots=[str(root)]))) as client:
+    builder = Builder(tmp_path / "functions", cache=CACHE, roots=[str(root)])
+    with Client(create_app(Parts(database, builder, records, roots=[str(root)]))) as client:
         yield client
-        client.run(workshop.close())
+        client.run(builder.close())
 
 
 def test_new_values_of_variables_are_checked_like_a_query(confined: Client, stored: Stored, tmp_path: Path) -> None:

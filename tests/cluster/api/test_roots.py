@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from arroyo_udf_plugin.cluster.functions.roots import check
+from arroyo_udf_plugin.cluster.functions.allowed_paths import check
 from arroyo_udf_plugin.planner.text import Refused, Text
 
 

@@ -20,10 +20,10 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 from arroyo_udf_plugin.cluster.api import create_app
-from arroyo_udf_plugin.cluster.api.parts import Parts
+from arroyo_udf_plugin.cluster.api.dependencies import Parts
 from arroyo_udf_plugin.cluster.configuration import configured
-from arroyo_udf_plugin.cluster.database.opened import Database
-from arroyo_udf_plugin.cluster.functions.workshop import Workshop
+from arroyo_udf_plugin.cluster.database.database import Database
+from arroyo_udf_plugin.cluster.functions.builder import Builder
 from arroyo_udf_plugin.cluster.program import serving
 from arroyo_udf_plugin.cluster.records import Records
 from arroyo_udf_plugin.cluster.security import COOKIE, Guard, Message, Receive, Scope, Security, Send, check_exposed
@@ -240,7 +240,7 @@ def test_what_comes_after_the_body_comes_through() -> None:
 
 def test_a_client_that_shows_the_token_gets_a_cookie(tmp_path: Path, database: Database, guarded: Security) -> None:
     """As a page does before it opens an event stream."""
-    parts = Parts(database, Workshop(tmp_path / "functions"), Records(tmp_path), security=guarded)
+    parts = Parts(database, Builder(tmp_path / "functions"), Records(tmp_path), security=guarded)
     with Client(create_app(parts)) as api:
         assert api.get("/api/v1/jobs").status_code == 401
         assert api.post("/api/v1/session", json={}).status_code == 401

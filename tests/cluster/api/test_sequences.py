@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from arroyo_udf_plugin.cluster.api import create_app
-from arroyo_udf_plugin.cluster.api.parts import Parts
+from arroyo_udf_plugin.cluster.api.dependencies import Parts
+from arroyo_udf_plugin.cluster.database.database import KEY_FILE, Database
 from arroyo_udf_plugin.cluster.database.models import JobStatus
-from arroyo_udf_plugin.cluster.database.opened import KEY_FILE, Database
-from arroyo_udf_plugin.cluster.functions.asked import Planned
-from arroyo_udf_plugin.cluster.functions.workshop import Workshop
+from arroyo_udf_plugin.cluster.functions.builder import Builder
+from arroyo_udf_plugin.cluster.functions.messages import Planned
 from arroyo_udf_plugin.cluster.records import Records
 
 pytestmark = pytest.mark.cluster
@@ -31,7 +31,7 @@ API = "/api/v1"
 SQLITE = {"connector": "sqlite", "config": {"uri": "sqlite:x.db"}}
 
 
-class Planner(Workshop):
+class Planner(Builder):
     """A query is the name of a table; any other one is wrong."""
 
     async def plan(self, name: str, query: str, *more: Any, tables: Any = (), **others: Any) -> Planned:

@@ -12,11 +12,11 @@ import pytest
 from clusters import shown
 from sqlalchemy import event
 
+from arroyo_udf_plugin.cluster.api.dependencies import Parts
 from arroyo_udf_plugin.cluster.api.output import _events
-from arroyo_udf_plugin.cluster.api.parts import Parts
+from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.database.models import JobStatus
-from arroyo_udf_plugin.cluster.database.opened import Database
-from arroyo_udf_plugin.cluster.functions.workshop import Workshop
+from arroyo_udf_plugin.cluster.functions.builder import Builder
 from arroyo_udf_plugin.cluster.records import Records
 
 OUTPUT = importlib.import_module("arroyo_udf_plugin.cluster.api.output")  # the package has its router by that name
@@ -24,7 +24,7 @@ OUTPUT = importlib.import_module("arroyo_udf_plugin.cluster.api.output")  # the 
 
 @pytest.fixture
 def parts(database: Database, records: Records, tmp_path: Path) -> Parts:
-    return Parts(database, Workshop(tmp_path / "functions"), records)
+    return Parts(database, Builder(tmp_path / "functions"), records)
 
 
 def finish(database: Database, job_id: str) -> None:

@@ -8,11 +8,11 @@ from asgi_client import Client
 from sqlalchemy import update
 
 from arroyo_udf_plugin.cluster.api import create_app
-from arroyo_udf_plugin.cluster.api.parts import Parts
+from arroyo_udf_plugin.cluster.api.dependencies import Parts
 from arroyo_udf_plugin.cluster.database import jobs
+from arroyo_udf_plugin.cluster.database.database import Database, now
 from arroyo_udf_plugin.cluster.database.models import Job, Leader
-from arroyo_udf_plugin.cluster.database.opened import Database, now
-from arroyo_udf_plugin.cluster.functions.workshop import Workshop
+from arroyo_udf_plugin.cluster.functions.builder import Builder
 from arroyo_udf_plugin.cluster.records import Records
 
 
@@ -59,9 +59,9 @@ def test_a_job_that_has_ended_waits_for_nobody(api: Client, stored: Any, databas
 
 def test_a_program_whose_controller_has_ended_is_not_ready(database: Database, tmp_path: Path) -> None:
     records = Records(tmp_path / "records")
-    parts = Parts(database, Workshop(tmp_path / "functions"), records, security=None, is_controlled=lambda: False)
+    parts = Parts(database, Builder(tmp_path / "functions"), records, security=None, is_controlled=lambda: False)
     with Client(create_app(parts)) as client:
         answer = client.get("/health/ready")
         assert (answer.status_code, client.get("/health/live").status_code) == (503, 200)
         assert "has ended" in answer.json()["error"]
-        client.run(parts.workshop.close())
+        client.run(parts.builder.close())

@@ -18,9 +18,9 @@ from typing import Any
 import sqlalchemy
 
 import postgresql
-from arroyo_udf_plugin.cluster.database import connections, functions, history, jobs, pipelines
+from arroyo_udf_plugin.cluster.database import connections, history, jobs, pipelines, udfs
+from arroyo_udf_plugin.cluster.database.database import LATEST, Database
 from arroyo_udf_plugin.cluster.database.models import Artifact, Checkpoint, JobStatus, Leftover
-from arroyo_udf_plugin.cluster.database.opened import LATEST, Database
 from arroyo_udf_plugin.cluster.task import Report, Task, run
 from arroyo_udf_plugin.cluster.wishes import settings
 from arroyo_udf_plugin.engine.stopping import StopRequest
@@ -51,7 +51,7 @@ def fill(database: Database) -> None:
         )
         session.add(Artifact(sha256="ab" * 32, name="libplane.so", language="python", size=1, created_at=1))
         session.flush()
-        functions.create(
+        udfs.create(
             session, prefix="/", name="plane", language="python", definition="def plane(): ...", artifact="ab" * 32
         )
         jobs.lead(session, "a controller")

@@ -1,18 +1,16 @@
 """The REST API: Arroyo's endpoints, over the database. It writes wishes and reads facts; it holds nothing by itself.
 
-__init__.py   the app
-parts.py      what endpoints work with
-shapes/       what requests and answers look like
-pipelines.py, jobs.py, checkpoints.py, output.py, metrics.py, udfs.py, connectors.py, profiles.py, tables.py, health.py
-              the endpoints, one file for each thing
-planned.py    a query with the functions and tables that it may use
-libraries.py  functions are stored before something refers to them
-told.py       rows of the database as answers        buttons.py   what a pipeline's button does
-catalog.py    the connectors                          statements.py   a saved table as a CREATE TABLE
-failures.py   answers of requests that fail           bodies.py    JSON that can be stored
-quotas.py     limits of what all have together
-pages.py      pages of lists                          transport.py HEAD, and answers that are compressed
-streams.py    waiting for rows
+__init__.py       the app
+dependencies.py   what endpoints work with; limits that all users share, pages of lists
+shapes/           what requests and answers look like
+pipelines.py, jobs.py, checkpoints.py, output.py, udfs.py, connectors.py, profiles.py, tables.py, health.py
+                  the endpoints, one file for each thing
+queries.py        a query with the functions and tables that it may use
+create_table.py   a saved table as a CREATE TABLE
+responses.py      rows of the database as answers
+failures.py       answers of requests that fail
+streams.py        streams of rows wait for something new, together
+transport.py      what HTTP promises: HEAD, compression, bodies that can be stored
 
 Guarantees: two processes of it on one database give the same answers. What it has answered is committed. It runs no
 code of users.
@@ -29,22 +27,20 @@ from starlette.applications import Starlette
 from starlette.routing import Mount, Route
 
 from ...version import __version__
-from ..functions.turns import Busy
+from ..functions.fair_queue import Busy
 from ..monitoring.exposition import Exposition
-from ..monitoring.serving import metrics_of
 from ..monitoring.stored import by_state, from_database
 from ..security import App, Guard
 from . import failures, health
 from .checkpoints import router as checkpoints
 from .connectors import router as connectors
+from .dependencies import Parts
+from .health import metrics_of
 from .health import router as ping
 from .jobs import router as jobs
-from .metrics import router as metrics
 from .output import router as output
-from .parts import Parts
 from .pipelines import router as pipelines
 from .profiles import router as profiles
-from .restoring import router as restoring
 from .tables import router as tables
 from .transport import Transport
 from .udfs import router as udfs
@@ -69,17 +65,17 @@ def create_app(parts: Parts) -> App:
     failures.install(api)
     api.add_exception_handler(Busy, _busy)
     api.openapi = partial(failures.document, api)  # type: ignore[method-assign]
-    for router in (ping, connectors, profiles, tables, udfs, pipelines, jobs, checkpoints, restoring, output, metrics):
+    for router in (ping, connectors, profiles, tables, udfs, pipelines, jobs, checkpoints, output):
         api.include_router(router, prefix="/v1")
-    for router in (pipelines, jobs, checkpoints, restoring, output, metrics):
+    for router in (pipelines, jobs, checkpoints, output):
         own = [fastapi.Depends(_our_organization)]
         api.include_router(router, prefix=_ORGANIZATION, dependencies=own, include_in_schema=False)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        parts.workshop.prepare()
+        parts.builder.prepare()
         yield
-        await parts.workshop.close()
+        await parts.builder.close()
 
     known = [from_database(parts.database, parts.records), by_state(parts.database), parts.quotas.tell, *parts.sources]
     routes = [

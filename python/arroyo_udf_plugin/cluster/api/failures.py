@@ -28,7 +28,7 @@ from sqlalchemy.orm.exc import ObjectDeletedError, StaleDataError
 from starlette.exceptions import HTTPException
 
 from ..database.errors import Ended, InUse, NotFound, Taken, is_outage
-from .shapes.base import WRONG_SHAPE, Failure
+from .shapes import WRONG_SHAPE, Failure
 
 _WITH_BODY = ("post", "put", "patch")
 _FAILURE = {"application/json": {"schema": {"$ref": "#/components/schemas/Failure"}}}

@@ -1,16 +1,22 @@
-"""Whether the API answers: for clients, and for programs that restart it. How a browser logs in."""
+"""Whether the API answers: for clients, and for programs that restart it. How a browser logs in.
+
+GET /metrics, as an endpoint of a Starlette app.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
 
 import fastapi
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
+from ..monitoring.exposition import Exposition
 from ..tokens import Caller
+from .dependencies import Parts, TheCaller, ThePart
 from .failures import LOG, Refusal
-from .parts import Parts, TheCaller, ThePart
-from .shapes.base import Login
+from .shapes import Login
 
 router = fastapi.APIRouter(tags=["ping"])
 
@@ -90,3 +96,12 @@ async def ready(request: Request) -> JSONResponse:
     if not parts.is_controlled():
         return JSONResponse({"error": "the controller of this program has ended: start the program again"}, 503)
     return JSONResponse({"status": "ready"})
+
+
+def metrics_of(exposition: Exposition) -> Callable[[Request], Awaitable[Response]]:
+    async def metrics(request: Request) -> Response:
+        """In another thread, because sources may ask the database."""
+        text, content_type = await run_in_threadpool(exposition.text, request.headers.get("accept", ""))
+        return Response(text, headers={"content-type": content_type})
+
+    return metrics

@@ -1,22 +1,30 @@
-"""Jobs: what becomes of pipelines."""
+"""Jobs: what becomes of pipelines, and what they do per second.
+
+The controller keeps the counts of some minutes in files; here they become rates, for graphs of a job.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby, pairwise
+from typing import Annotated, Any
 
 import fastapi
 from sqlalchemy.orm import Session
 
 from ..database import history
 from ..database import pipelines as rows
+from ..database.database import now
 from ..database.errors import NotFound
 from ..database.pipelines import Whole
+from ..records import Counted
+from ..reports import upgraded
+from .dependencies import After, Labels, Limit, States, ThePart, chosen, most
 from .failures import Refusal
-from .pages import After, Labels, Limit, States, chosen, most
-from .parts import ThePart
-from .shapes.base import Listed, Page
-from .shapes.jobs import Job, JobLogMessage, Level
-from .told import job_of, log_of
+from .responses import job_of, log_of
+from .shapes import Listed, Page
+from .shapes.jobs import Job, JobLogMessage, Level, Metric, MetricGroup, MetricName, OperatorMetricGroup, SubtaskMetrics
 
 router = fastapi.APIRouter(tags=["jobs"])
 _LEVELS: tuple[Level, ...] = ("error", "warn", "info")
@@ -66,3 +74,82 @@ def errors(
         except NotFound as error:
             raise Refusal(400, str(error)) from None
         return Page(data=[log_of(row) for row in found.rows], has_more=found.has_more)
+
+
+_COUNTED: Mapping[MetricName, str] = {
+    "bytes_recv": "bytes_recv",
+    "bytes_sent": "bytes_sent",
+    "messages_recv": "messages_recv",
+    "messages_sent": "messages_sent",
+    "backpressure": "blocked",
+}
+"""What is shown, and the count whose rate it is."""
+_SHOWN = 300_000_000
+"""Microseconds."""
+_TOLD_AGAIN = 6_000_000
+"""Microseconds after which a job that does something would have told new counts."""
+_LEAST = 500_000
+"""Microseconds from one point to the next."""
+_Key = tuple[int, MetricName, int]
+"""A node, what is counted, and the subtask."""
+
+
+@router.get("/pipelines/{id}/jobs/{job_id}/operator_metric_groups")
+def groups(parts: ThePart, id: str, job_id: str) -> Listed[OperatorMetricGroup]:
+    """What passes each node in a second, for the last minutes. Empty until there are two counts."""
+    with parts.database.read() as session:
+        job_at(session, id, job_id)
+    return Listed(data=list(metric_groups(parts.records.numbers(job_id, now() - _SHOWN))))
+
+
+def metric_groups(numbers: Sequence[Counted]) -> Iterator[OperatorMetricGroup]:
+    """numbers: by time. No rate comes of the counts of two generations, or, of an older worker, of a lower one."""
+    lines: dict[_Key, list[Metric]] = defaultdict(list)
+    counted = [(row.at, row.numbers.get("generation"), _counts(row.numbers)) for row in _spaced(_until(now(), numbers))]
+    for (since, before, then), (at, generation, counts) in pairwise(counted):
+        seconds = (at - since) / 1e6
+        for key, count in counts.items():
+            if before == generation and seconds > 0 and count >= then.get(key, count + 1):
+                value = (count - then[key]) / seconds
+                lines[key].append(Metric(time=at, value=min(1.0, value) if key[1] == "backpressure" else value))
+    for node_id, of_node in groupby(sorted(lines.items()), key=lambda line: line[0][0]):
+        yield OperatorMetricGroup(
+            node_id=node_id,
+            metric_groups=[
+                MetricGroup(
+                    name=name,
+                    subtasks=[SubtaskMetrics(index=index, metrics=metrics) for (_, _, index), metrics in of_name],
+                )
+                for name, of_name in groupby(of_node, key=lambda line: line[0][1])
+            ],
+        )
+
+
+def _spaced(numbers: Sequence[Counted]) -> Sequence[Counted]:
+    """Without those that come right after others, when a checkpoint is told: a rate of some milliseconds says
+    nothing. The second one stays: a short job has no others."""
+    kept: list[Counted] = []
+    for row in numbers:
+        if len(kept) < 2 or row.at - kept[-1].at >= _LEAST:
+            kept.append(row)
+    return kept
+
+
+def _until(time: int, numbers: Sequence[Counted]) -> Sequence[Counted]:
+    """With what holds now: counts that do not change are not told again, and the rate of an idle job is 0."""
+    if not numbers or time - numbers[-1].at < _TOLD_AGAIN:
+        return numbers
+    last = numbers[-1]
+    return [*numbers, Counted(time, last.numbers)]
+
+
+def _counts(numbers: Mapping[str, Any]) -> dict[_Key, float]:
+    """What was counted. Sources get nothing, and sinks send nothing."""
+    found: dict[_Key, float] = {}
+    for node, told in upgraded(numbers).get("nodes", {}).items():
+        for index, subtask in told["subtasks"].items():
+            counts: Mapping[str, Any] = subtask
+            found |= {
+                (int(node), name, int(index)): counts[count] for name, count in _COUNTED.items() if count in counts
+            }
+    return found

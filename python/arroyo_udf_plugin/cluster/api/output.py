@@ -18,9 +18,9 @@ from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from ..database.models import TERMINAL
+from .dependencies import Parts, ThePart
 from .failures import STREAM, Refusal
 from .jobs import job_at
-from .parts import Parts, ThePart
 
 router = fastapi.APIRouter(tags=["jobs"])
 

@@ -21,19 +21,17 @@ from ...errors import InvalidArgument, InvalidState
 from ..database import history, places
 from ..database import pipelines as rows
 from ..database.errors import Ended, NotFound, Taken
-from ..database.ids import id_of
+from ..database.models import id_of
 from ..database.pipelines import Whole
 from ..database.sealing import opened
+from ..functions.allowed_paths import outside_of
 from ..functions.artifacts import moved
-from ..functions.roots import outside_of
 from ..states import State
-from .bodies import JsonRoute
+from .dependencies import After, Labels, Limit, Parts, States, TheCaller, ThePart, checked, chosen, most
 from .failures import Refusal
-from .libraries import with_stored
-from .pages import After, Labels, Limit, States, checked, chosen, most
-from .parts import Parts, TheCaller, ThePart
-from .planned import PlannedQuery, plan_query
-from .shapes.base import Page
+from .queries import PlannedQuery, plan_query
+from .responses import HIDDEN, NOT_TOLD, pipeline_of
+from .shapes import Page
 from .shapes.pipelines import (
     LONGEST_INTERVAL,
     ActionPost,
@@ -46,10 +44,11 @@ from .shapes.pipelines import (
     PipelineRestart,
     PreviewPost,
     QueryValidationResult,
+    Udf,
     ValidateQueryPost,
 )
-from .shapes.udfs import Udf
-from .told import HIDDEN, NOT_TOLD, pipeline_of
+from .transport import JsonRoute
+from .udfs import with_stored
 
 router = fastapi.APIRouter(tags=["pipelines"], route_class=JsonRoute)
 _PATIENCE = 5.0  # seconds for an object store that does not answer

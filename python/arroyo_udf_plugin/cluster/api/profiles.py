@@ -12,13 +12,13 @@ from fastapi.responses import Response
 from ..database import connections as rows
 from ..database.models import ConnectionProfile as ProfileRow
 from ..database.sealing import Unopened
-from .bodies import JsonRoute
-from .catalog import KINDS, Kind, config_of
+from .connectors import KINDS, Kind, config_of
+from .dependencies import ThePart, for_admins
 from .failures import Refusal
-from .parts import ThePart, for_admins
-from .shapes.base import Listed
+from .responses import HIDDEN, NOT_TOLD
+from .shapes import Listed
 from .shapes.connections import ConnectionProfile, ConnectionProfilePatch, ConnectionProfilePost, TestSourceMessage
-from .told import HIDDEN, NOT_TOLD
+from .transport import JsonRoute
 
 router = fastapi.APIRouter(tags=["connections"], route_class=JsonRoute)
 

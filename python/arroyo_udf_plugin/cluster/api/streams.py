@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from starlette.concurrency import run_in_threadpool
 
 from ..database import jobs
-from ..database.opened import Database
+from ..database.database import Database
 from ..records import Reader, Records
 from .failures import LOG
 

@@ -1,9 +1,12 @@
-"""Connection tables: tables that every query may use, saved with their connector and columns."""
+"""Connection tables: tables that every query may use, saved with their connector and columns.
+
+The fields of a JSON schema: an object whose properties are columns.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, cast
 
 import fastapi
@@ -12,20 +15,18 @@ from starlette.concurrency import run_in_threadpool
 
 from ..database import connections as rows
 from ..database.connections import TableRow
+from ..database.database import now
 from ..database.errors import NotFound
 from ..database.models import ConnectionProfile as ProfileRow
 from ..database.models import ConnectionTable as TableOf
-from ..database.opened import now
-from ..functions.asked import Planned
-from .bodies import JsonRoute
-from .catalog import table_type
+from ..functions.messages import Planned
+from .connectors import table_type
+from .create_table import check_schema, sql_type, statement_of, variables_of
+from .dependencies import After, Limit, Parts, ThePart, for_admins, most
 from .failures import STREAM, Refusal
-from .json_schemas import fields_of
-from .pages import After, Limit, most
-from .parts import Parts, ThePart, for_admins
-from .planned import saved_table
 from .profiles import kind_of, profile_of
-from .shapes.base import Page
+from .queries import saved_table
+from .shapes import Page
 from .shapes.connections import (
     ConnectionSchema,
     ConnectionTable,
@@ -35,7 +36,7 @@ from .shapes.connections import (
     TableType,
     TestSourceMessage,
 )
-from .statements import check_schema, sql_type, statement_of, variables_of
+from .transport import JsonRoute
 
 router = fastapi.APIRouter(tags=["connections"], route_class=JsonRoute)
 
@@ -99,7 +100,7 @@ async def _sampled(parts: Parts, asked: ConnectionTablePost) -> ConnectionSchema
 async def _opened(parts: Parts, row: TableOf, sample: bool = False) -> Planned:
     """A plan of a query that uses nothing but this table."""
     profile = await run_in_threadpool(_profile, parts, row.profile_id)
-    return await parts.workshop.plan(
+    return await parts.builder.plan(
         "test",
         f'SELECT * FROM "{row.name}"' if row.table_type == "source" else _into(row),
         {},
@@ -277,3 +278,56 @@ def _schema_of(row: TableOf) -> ConnectionSchema | None:
 def _event(error: bool, done: bool, message: str) -> str:
     told = TestSourceMessage(error=error, done=done, message=message).model_dump()
     return f"data: {json.dumps(told)}\n\n"
+
+
+_DEEPEST = 20
+_TYPES: Mapping[str, Mapping[str, Any]] = {
+    "string": {"type": "string"},
+    "integer": {"type": "int64"},
+    "number": {"type": "float64"},
+    "boolean": {"type": "bool"},
+}
+_AS_JSON: Mapping[str, Any] = {"type": "json"}
+
+
+def fields_of(text: str) -> list[SourceField]:
+    """Raises ValueError."""
+    try:
+        schema = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"json_schema: this is not JSON: {error}") from None
+    if not isinstance(schema, dict) or not isinstance(schema.get("properties"), dict) or not schema["properties"]:
+        raise ValueError("json_schema: it describes an object: write its properties")
+    return _fields(schema, 0)
+
+
+def _fields(schema: Mapping[str, Any], depth: int) -> list[SourceField]:
+    required = schema.get("required", [])
+    if not isinstance(required, list):
+        raise ValueError("json_schema: required is a list of names")
+    return [_field(name, told, name in required, depth) for name, told in schema["properties"].items()]
+
+
+def _field(name: str, told: Any, required: bool, depth: int) -> SourceField:
+    """What has no column type is JSON."""
+    if not name or len(name) > 200:
+        raise ValueError("json_schema: a property has a name of up to 200 characters")
+    if depth > _DEEPEST:
+        raise ValueError("json_schema: it is nested too deeply")
+    if not isinstance(told, dict):
+        return SourceField(name=name, required=required, **_AS_JSON)
+    types = told.get("type")
+    named = [one for one in (types if isinstance(types, list) else [types]) if one != "null"]
+    nullable = isinstance(types, list) and "null" in types
+    required = required and not nullable
+    kind = named[0] if len(named) == 1 else None
+    if kind == "string" and told.get("format") == "date-time":
+        return SourceField(name=name, required=required, type="timestamp", unit="nanosecond")
+    if isinstance(kind, str) and kind in _TYPES:
+        return SourceField(name=name, required=required, **_TYPES[kind])
+    if kind == "object" and isinstance(told.get("properties"), dict) and told["properties"]:
+        return SourceField(name=name, required=required, type="struct", fields=_fields(told, depth + 1))
+    if kind == "array" and isinstance(told.get("items"), dict):
+        items = _field("item", told["items"], False, depth + 1)
+        return SourceField(name=name, required=required, type="list", items=items)
+    return SourceField(name=name, required=required, **_AS_JSON)

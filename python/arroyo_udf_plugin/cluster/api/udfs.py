@@ -1,25 +1,32 @@
-"""Functions that every query may call."""
+"""Functions that every query may call.
+
+Functions are stored before something refers to them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import cast
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TypeVar, cast
 
 import fastapi
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
-from ..database import functions as rows
+from ... import failpoints
+from ...errors import InvalidArgument
+from ..database import places
+from ..database import udfs as rows
 from ..database.models import Udf as UdfRow
-from ..functions.workshop import BuiltFunction, InvalidFunction
-from .bodies import JsonRoute
+from ..functions.builder import BuiltFunction, InvalidFunction
+from .dependencies import Parts, ThePart, for_admins
 from .failures import Refusal
-from .libraries import with_stored
-from .parts import Parts, ThePart, for_admins
-from .shapes.base import Listed
-from .shapes.udfs import GlobalUdf, Language, UdfPatch, UdfPost, UdfValidationResult, ValidateUdfPost
-from .told import udf_of
+from .responses import udf_of
+from .shapes import Listed
+from .shapes.pipelines import GlobalUdf, Language, UdfPatch, UdfPost, UdfValidationResult, ValidateUdfPost
+from .transport import JsonRoute
 
 router = fastapi.APIRouter(tags=["udfs"], route_class=JsonRoute)
 
@@ -76,7 +83,7 @@ async def change(parts: ThePart, id: str, asked: UdfPatch) -> GlobalUdf:
 async def validate(parts: ThePart, asked: ValidateUdfPost) -> UdfValidationResult:
     """Whether a definition can be built. What is wrong with it is no error of this request."""
     try:
-        built = await parts.workshop.function(asked.definition, asked.language)
+        built = await parts.builder.function(asked.definition, asked.language)
     except InvalidFunction as error:
         return UdfValidationResult(udf_name=None, errors=error.errors)
     return UdfValidationResult(udf_name=built.name, errors=[])
@@ -93,7 +100,7 @@ def delete(parts: ThePart, id: str) -> Response:
 async def _built(parts: Parts, definition: str, language: Language) -> BuiltFunction:
     """Raises Refusal."""
     try:
-        return await parts.workshop.function(definition, language)
+        return await parts.builder.function(definition, language)
     except InvalidFunction as error:
         raise Refusal(400, f"UDF is invalid: {error}") from None
 
@@ -101,3 +108,54 @@ async def _built(parts: Parts, definition: str, language: Language) -> BuiltFunc
 def _url(row: UdfRow) -> str | None:
     """Of its library; Arroyo has none for Python."""
     return None if row.language == "python" or row.artifact is None else f"sha256:{row.artifact}"
+
+
+Result = TypeVar("Result")
+_TRIES = 5
+"""Each fails only if somebody has just deleted the last pipeline with one of the functions."""
+
+
+async def with_stored(
+    parts: Parts, functions: Sequence[BuiltFunction], write: Callable[[Session, Mapping[str, str]], Result]
+) -> Result:
+    """What `write` returns. It gets a transaction, in which nobody removes the functions, and what programs call their
+    libraries, by their paths. Raises Refusal for a store that does not answer."""
+
+    def work() -> Result:
+        for _ in range(_TRIES - 1):
+            try:
+                return tried()
+            except places.Released:
+                continue
+        return tried()
+
+    def tried() -> Result:
+        places = _reserved(parts, functions)
+        try:
+            names = {one.library: parts.builder.store(one, places[one.sha256]) for one in functions}
+        except InvalidArgument as error:
+            raise Refusal(503, f"the functions cannot be stored: {error}") from None
+        failpoints.reached("stored")
+        with parts.database.begin() as session:
+            places.hold(session, places)
+            return write(session, names)
+
+    return await run_in_threadpool(work)
+
+
+def _reserved(parts: Parts, functions: Sequence[BuiltFunction]) -> dict[str, str]:
+    """Places by hash."""
+    if not functions:
+        return {}
+    with parts.database.begin() as session:
+        return {
+            one.sha256: places.reserve(
+                session,
+                one.sha256,
+                name=one.name,
+                language=one.language,
+                size=Path(one.library).stat().st_size,
+                new_place=partial(parts.builder.new_place, one),
+            )
+            for one in sorted(functions, key=lambda one: one.sha256)
+        }

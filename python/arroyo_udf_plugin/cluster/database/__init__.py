@@ -1,20 +1,16 @@
 """The database of a cluster: SQLite in a file, or PostgreSQL.
 
 models.py       the tables
-opened.py       a database at its URL: migrated, or refused; transactions
+database.py     a database at its URL: migrated, or refused; transactions, who leads, wake-ups
 migrations/     how an older database becomes a newer one, by Alembic
 sealing.py      secrets in columns, sealed by the key file
-keying.py       whether the key file is that of the database
-ids.py          public ids
-pipelines.py    pipelines and their jobs, as users wish them
+pipelines.py    pipelines and their jobs, as users wish them; what all users have together
 jobs.py         jobs as they are: what the controller reads and writes
 history.py      checkpoints, log, numbers and output of jobs
-functions.py    UDFs
-artifacts.py    libraries of functions, and who has them
-places.py       where states and libraries are stored
+udfs.py         functions
+places.py       where states and libraries are stored, and who has libraries
 connections.py  connection profiles and tables
-changes.py      wakes the controller when somebody has written
-leading.py      which controller leads
+paging.py       pages of lists
 errors.py       what is wrong with a request
 
 The other modules are functions over a `Session`; who opens it decides about the transaction:

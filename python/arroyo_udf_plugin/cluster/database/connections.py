@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 
+from .database import now
 from .errors import InUse, NotFound, once
-from .ids import new_id
-from .models import ConnectionProfile, ConnectionTable, ConnectionTableUse
-from .opened import now
+from .models import ConnectionProfile, ConnectionTable, ConnectionTableUse, new_id
 from .paging import Page, page
 
 

@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, and_, delete, func, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
+from .database import LogKept, now
 from .errors import NotFound
-from .ids import new_id
-from .models import TERMINAL, Checkpoint, Job, JobLog, JobStatus, Pipeline
-from .opened import LogKept, now
+from .models import TERMINAL, Checkpoint, Job, JobLog, JobStatus, Pipeline, new_id
 from .paging import Page, page
 
 

@@ -14,9 +14,9 @@ from sqlalchemy import delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from ..states import SETTLED, State
+from .database import now
 from .errors import Deposed
 from .models import TERMINAL, Job, JobStatus, Leader, Leftover, Pipeline
-from .opened import now
 
 ALIVE = 20_000_000
 """Microseconds after which a leader that has said nothing is taken for dead: some beats."""
@@ -33,7 +33,7 @@ class Lead(NamedTuple):
 
 
 def lead(session: Session, controller: str) -> Lead:
-    """Makes this controller the leader, which holds the lock (see `leading.py`)."""
+    """Makes this controller the leader, which holds the lock (see `LeaderLock`)."""
     found = session.get(Leader, _ROW, with_for_update=True)
     if found is None:
         session.add(Leader(id=_ROW, controller=controller, term=1, seen_at=now(), deaths=0))

@@ -3,19 +3,41 @@
 A job's wish (`Job`) is written by the API, its fact (`JobStatus`) by the controller; neither writes the other's table,
 but for `Job.fulfilled`: it is beside the wish because an index finds by it the jobs that are not as they are wished.
 
-`serial` counts rows, for lists; `id` is the public id. Foreign keys that cascade belong to a pipeline and go with it;
-the others restrict. Secrets are in columns of the type `Sealed`.
+`serial` counts rows, for lists; `id` is the public id, such as `pl_4fGh7Kx9Qz`: a prefix that says what it is of, and
+ten characters. Foreign keys that cascade belong to a pipeline and go with it; the others restrict. Secrets are in
+columns of the type `Sealed`.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import hashlib
+import secrets
+import string
+from typing import Any, ClassVar, Literal
 
 from sqlalchemy import JSON, BigInteger, CheckConstraint, ForeignKey, Index, Integer, MetaData, String, Text, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from ..states import State
 from .sealing import Sealed
+
+Prefix = Literal["pl", "job", "js", "chk", "jlm", "ct", "ctp", "cp", "udf", "ak", "ci", "sch"]
+
+_CHARACTERS = string.digits + string.ascii_letters
+_LENGTH = 10
+
+
+def new_id(prefix: Prefix) -> str:
+    """A random one."""
+    return f"{prefix}_{''.join(secrets.choice(_CHARACTERS) for _ in range(_LENGTH))}"
+
+
+def id_of(prefix: Prefix, *parts: str) -> str:
+    """The same one for the same parts, and another one for others."""
+    number = int.from_bytes(hashlib.sha256("\0".join(parts).encode()).digest(), "big")
+    size = len(_CHARACTERS)
+    return f"{prefix}_{''.join(_CHARACTERS[number // size**place % size] for place in range(_LENGTH))}"
+
 
 STATES = tuple(str(state) for state in State)
 TERMINAL = tuple(str(state) for state in State if state.is_terminal)
@@ -310,7 +332,7 @@ class Leader(Base):
 
 
 class KeySample(Base):
-    """What only the right key file opens (see `keying.py`). A single row."""
+    """What only the right key file opens (see `sealing.py`). A single row."""
 
     __tablename__ = "key_sample"
 

@@ -1,7 +1,11 @@
-"""Pipelines and their jobs, as users wish them: what the API reads and writes.
+"""Pipelines and their jobs, as users wish them: what the API reads and writes; and what all users have together, for
+limits.
 
 Each change of a wish raises its revision, so that it differs from the one that is fulfilled; the controller takes it
 from there.
+
+Guarantees: between a look at `totals` and the end of the transaction nobody else adds to them, if he looks at them,
+too.
 """
 
 from __future__ import annotations
@@ -9,17 +13,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import Select, select
+from sqlalchemy import Select, case, func, select, text
 from sqlalchemy import delete as delete_rows
 from sqlalchemy.orm import Session, load_only
 
 from ..states import State
-from . import artifacts
-from .changes import tell_changes
+from . import places
+from .database import now, tell_changes
 from .errors import Ended, InUse, NotFound, once
-from .ids import new_id
-from .models import TERMINAL, ConnectionTableUse, Job, JobStatus, Leftover, Pipeline
-from .opened import now
+from .models import TERMINAL, ConnectionTableUse, Job, JobStatus, Leftover, Pipeline, new_id
 from .paging import Page, page
 from .places import state_location
 
@@ -54,7 +56,7 @@ def create(
     checkpoints: str | None = None,
 ) -> Whole:
     """Adds a pipeline with its job, which is to run. tables: ids of the connection tables it uses. libraries: hashes of
-    those it has (see `artifacts.py`). checkpoints: where jobs have their state, if `state_url` does not say it; a
+    those it has (see `places.py`). checkpoints: where jobs have their state, if `state_url` does not say it; a
     preview has none. Raises Taken, InvalidArgument for a place that is none."""
     time = now()
     pipeline = Pipeline(
@@ -91,7 +93,7 @@ def create(
             session.flush()
     tell_changes(session)
     _use(session, pipeline.id, tables)
-    artifacts.use(session, pipeline.id, libraries)
+    places.use(session, pipeline.id, libraries)
     return Whole(pipeline, job, status)
 
 
@@ -207,7 +209,7 @@ def replan(
     pipeline.query = pipeline.query if query is None else query
     session.execute(delete_rows(ConnectionTableUse).where(ConnectionTableUse.pipeline_id == pipeline_id))
     _use(session, pipeline_id, tables)
-    artifacts.use(session, pipeline_id, libraries)
+    places.use(session, pipeline_id, libraries)
     session.flush()
 
 
@@ -223,13 +225,13 @@ def delete(session: Session, pipeline_id: str) -> None:
     whole = _locked(session, pipeline_id)
     if whole.status.state not in TERMINAL:
         raise InUse(f"its job is {whole.status.state}: stop it, and delete the pipeline when it has stopped")
-    libraries = artifacts.used_by(session, pipeline_id)
+    libraries = places.used_by(session, pipeline_id)
     if whole.job.place is not None:
         session.add(Leftover(place=whole.job.place))
     session.delete(whole.pipeline)
     tell_changes(session)
     session.flush()
-    artifacts.release(session, libraries)
+    places.release(session, libraries)
 
 
 def _mark(session: Session, job: Job) -> None:
@@ -253,3 +255,54 @@ def _whole() -> Select[Any]:
 
 def _listed() -> Select[Any]:
     return _whole().where(Pipeline.is_preview.is_(False))
+
+
+_LOCK = 5115_0003  # PostgreSQL's number of our advisory lock
+
+
+class Totals(NamedTuple):
+    """pipelines: without previews. parallelism: of jobs that run, or are to run. previews: those that run. kept: all
+    previews."""
+
+    pipelines: int
+    parallelism: int
+    previews: int
+    kept: int
+
+
+def totals(session: Session, without_job: str | None = None) -> Totals:
+    """without_job: its parallelism does not count."""
+    runs = JobStatus.state.not_in(TERMINAL)
+    is_asked = (JobStatus.state == State.STOPPED) | (Job.restart_nonce != JobStatus.restart_nonce)
+    counts = runs | ((Job.stop == "none") & is_asked & ~Pipeline.is_preview)
+    counts = counts if without_job is None else counts & (Job.id != without_job)
+    found = session.execute(
+        select(
+            func.sum(case((Pipeline.is_preview, 0), else_=1)),
+            func.sum(case((counts, Job.parallelism), else_=0)),
+            func.sum(case((Pipeline.is_preview & runs, 1), else_=0)),
+            func.sum(case((Pipeline.is_preview, 1), else_=0)),
+        )
+        .join_from(Pipeline, Job, Job.pipeline_id == Pipeline.id)
+        .join(JobStatus, JobStatus.job_id == Job.id)
+    ).one()
+    return Totals(*(int(one or 0) for one in found))
+
+
+def alone(session: Session) -> None:
+    """Others who ask for more wait for the end of this transaction. With SQLite, every writer does."""
+    if session.get_bind().dialect.name == "postgresql":
+        session.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
+
+
+def ended_previews(session: Session, most: int) -> Sequence[tuple[str, str]]:
+    """Ids of pipelines and jobs, the oldest first."""
+    found = (
+        select(Pipeline.id, Job.id)
+        .join(Job, Job.pipeline_id == Pipeline.id)
+        .join(JobStatus, JobStatus.job_id == Job.id)
+        .where(Pipeline.is_preview, JobStatus.state.in_(TERMINAL))
+        .order_by(Pipeline.serial)
+        .limit(most)
+    )
+    return [(row[0], row[1]) for row in session.execute(found)]

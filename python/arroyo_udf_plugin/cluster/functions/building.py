@@ -8,7 +8,7 @@ from pathlib import Path
 from ...build import build
 from ...errors import ArroyoUdfError, BuildError
 from ...host.library import load
-from .asked import Build, Built
+from .messages import Build, Built
 
 _ENDINGS = {"python": ".py", "rust": ".rs", "c": ".c"}
 _NAMES = {

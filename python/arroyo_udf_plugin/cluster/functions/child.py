@@ -17,7 +17,7 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     _limit(int(sys.argv[1]), int(sys.argv[2]))
-    from . import asked
+    from . import messages
 
     if "spare" in sys.argv:
         from . import building, planning
@@ -26,12 +26,12 @@ def main() -> None:
         return
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # whatever reads it would wait until the time is over
     signal.signal(signal.SIGTERM, _end)  # so that compilers end, too
-    job = asked.JOB.validate_json(line)
-    if isinstance(job, asked.Plan):
+    job = messages.JOB.validate_json(line)
+    if isinstance(job, messages.Plan):
         from . import planning
 
         os.environ.update(job.environment)
-        answer: asked.Built | asked.Planned = planning.planned(job)
+        answer: messages.Built | messages.Planned = planning.planned(job)
     else:
         from . import building
 

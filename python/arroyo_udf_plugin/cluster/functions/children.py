@@ -1,4 +1,4 @@
-"""Child processes with limits, one job each. Builds and plans have places of their own (see `turns.py`).
+"""Child processes with limits, one job each. Builds and plans have places of their own (see `fair_queue.py`).
 
 After `prepare`, a spare child waits that has done the imports, which take a second. Whatever a child has started ends
 with it: they are one session, and the session is killed.
@@ -18,8 +18,8 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from .asked import Build, Plan
-from .turns import Lane, Turns
+from .fair_queue import Lane, Turns
+from .messages import Build, Plan
 
 _PACKAGE = Path(__file__).resolve().parents[3]
 _KEPT = ("PATH", "LANG", "LC_ALL", "CC", "ARROYO_UDF_PYTHON", "SSL_CERT_FILE", "SSL_CERT_DIR")

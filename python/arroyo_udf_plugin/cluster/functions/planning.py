@@ -24,10 +24,10 @@ from ...planner.statements import CreateTable
 from ...planner.text import Refused, Text, Wrong
 from ...sql.tokens import Unreadable, tokens
 from ..partitions import fixed
-from . import roots
+from . import allowed_paths
 from .artifacts import verified
-from .asked import Diagnostic, Plan, Planned, Table
 from .graph import graph_of
+from .messages import Diagnostic, Plan, Planned, Table
 from .sampling import sampled
 
 _FILE = "query.sql"
@@ -55,9 +55,9 @@ def _planned(asked: Plan) -> Planned:
     text = "".join(f"{table.statement}\n" for table in tables) + asked.query
     try:
         if asked.roots is not None:
-            if asked.state_url is not None and (why := roots.outside(asked.state_url, asked.roots)) is not None:
+            if asked.state_url is not None and (why := allowed_paths.outside(asked.state_url, asked.roots)) is not None:
                 return Planned(errors=[Diagnostic(message=f"state_url: {why}")])
-            roots.check(Text(_FILE, text), asked.roots)
+            allowed_paths.check(Text(_FILE, text), asked.roots)
         _check_streams(Text(_FILE, text))
         for plugin in plugins:
             verified(Path(plugin.library), plugin.sha256)
@@ -96,7 +96,7 @@ def _unreadable(table: Table, query: str) -> Diagnostic:
 def _check_streams(text: Text) -> None:
     """Raises Refused for what has no end to wait for here, and no second reading later."""
     wrong: list[Wrong] = []
-    for statement in roots.statements(text):
+    for statement in allowed_paths.statements(text):
         options = statement.options if isinstance(statement, CreateTable) else {}
         connector, path = options.get("connector"), options.get("path")
         if connector is not None and connector.value == "stdin":

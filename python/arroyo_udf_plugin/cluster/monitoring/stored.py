@@ -6,11 +6,10 @@ Guarantees: the latest numbers alone are read, of jobs that have not ended.
 from __future__ import annotations
 
 from ..database import history, jobs
+from ..database.database import Database
 from ..database.models import STATES
-from ..database.opened import Database
 from ..records import Records
-from .families import Families, Source
-from .measured import add_checkpoint, add_numbers
+from .metrics import Families, Source, add_checkpoint, add_numbers
 
 
 def from_database(database: Database, records: Records) -> Source:

@@ -1,10 +1,8 @@
 """Where pipelines run.
 
-interface.py   what the controller asks of a scheduler
-embedded.py    in threads of the controller's process
-process.py     in processes of their own
-protocol.py    what workers and controller say to each other
-worker_files.py  how workers are found again
-
-The seam for more machines is `interface.Scheduler`.
+interface.py      what the controller asks of a scheduler: the seam for more machines
+embedded.py       in threads of the controller's process; those that may be the reason why it dies, in workers
+process.py        in processes of their own
+protocol.py       what workers and controller say to each other; messages.py: as types
+worker_files.py   how workers are found again, and killed; worker_output.py: what they write, and what they died in
 """

@@ -14,10 +14,9 @@ from typing import Annotated, Any, Literal
 import pydantic
 
 from ..database.history import storable
-from ..numbers import Numbers, upgraded
-from ..shown import Shown
+from ..preview_rows import Shown
+from ..reports import Numbers, Taken, upgraded
 from ..states import Event
-from ..taken import Taken
 from ..task import Report
 
 _LARGEST = 2**31 - 1

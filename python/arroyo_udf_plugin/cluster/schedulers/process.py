@@ -4,8 +4,8 @@ The worker's output goes to a file in the data folder, and from there to the job
 `worker_output.py`); if it is lost, the end of its output once more, with the error.
 
 Guarantees: a worker that ends, however, is noticed at once; one that says nothing for too long is killed. What it has
-started ends with it, also daemons (see `processes.py`). Workers outlive a controller that is killed: the next one finds
-them by their locks (see `worker_files.py`), and they find it at the same socket.
+started ends with it, also daemons. Workers outlive a controller that is killed: the next one finds them by their locks
+(see `worker_files.py`), and they find it at the same socket.
 """
 
 from __future__ import annotations
@@ -29,15 +29,14 @@ from typing import Any
 
 from ... import failpoints
 from ..configuration import PREFIX, Settings
-from ..monitoring.pushing import WORKER, Gateway
+from ..monitoring.exposition import WORKER, Gateway
 from ..serving import Server
 from ..states import Event
 from ..task import NOTHING_RUNS, OUTPUT, Report, Task, Tell
-from . import messages, processes, protocol, worker_files
-from .crashes import INSTEAD, crashed_in
+from . import messages, protocol, worker_files
 from .interface import How
 from .messages import Refused
-from .worker_output import WorkerOutput
+from .worker_output import INSTEAD, WorkerOutput, crashed_in
 
 _LOOK_EVERY = 1.0  # seconds between two looks at who has been silent, and at what workers have written
 _LEAVES_IN = 10.0  # seconds for the process of a worker that has told its end: a function may block its threads
@@ -229,7 +228,7 @@ class ProcessScheduler:
                     stdin=subprocess.PIPE,
                     stdout=output,
                     stderr=subprocess.STDOUT,
-                    env={**_environment(), **running.task.environment, processes.MARKER: self._marker(running)},
+                    env={**_environment(), **running.task.environment, worker_files.MARKER: self._marker(running)},
                     start_new_session=True,
                     pass_fds=[lock],
                 )
@@ -314,7 +313,7 @@ class ProcessScheduler:
             running.is_killed = True
             with running.spawning:
                 if running.process is not None and running.process.poll() is None and running.pid is not None:
-                    started = processes.started_at(running.pid)
+                    started = worker_files.started_at(running.pid)
                     if started is not None:
                         found.append(worker_files.Living(job_id, running.generation, running.pid, started))
         for each in found:

@@ -1,7 +1,11 @@
-"""How a worker is found again: by a file that is locked as long as it lives.
+"""How a worker is found again, and ended: by a file that is locked as long as it lives.
 
     workers/job_4fGh7Kx9Qz-3        of generation 3; its process id is in it, and when that process has started
-    workers/job_4fGh7Kx9Qz-3.sock   its metrics (see `worker_port.py`)
+    workers/job_4fGh7Kx9Qz-3.sock   its metrics (see `worker.py`)
+
+    started = started_at(pid)               None: there is no such process
+    kill(pid, started)                      this one, or nobody
+    kill_family("job_1-3@2049:77", 4711)    what a worker has left: by its marker, or its session
 
 The controller takes the lock, and the worker inherits it: so there is no moment at which a worker lives and is not
 found.
@@ -10,7 +14,9 @@ A function may leave processes behind, which hold the lock although the worker h
 looks for workers sees by the start of the process that it is another one or none, and they are killed.
 
 Guarantees: whether a worker lives is a fact about its lock and its process, not about what a controller remembers. The
-files of a worker that has ended are removed by whoever finds them.
+files of a worker that has ended are removed by whoever finds them. A signal reaches a process only if it is the one
+that was looked at, for an id is another process's as soon as the first one has gone; a worker's children are found
+although they have left its process group and session, as daemons do, unless they have also given up its environment.
 """
 
 from __future__ import annotations
@@ -19,12 +25,12 @@ import contextlib
 import fcntl
 import os
 import re
+import signal
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-
-from . import processes
+from typing import NamedTuple
 
 _NAME = re.compile(r"(.+)-(\d+)")
 _PATIENCE = 30.0  # seconds for a worker whose controller was killed as it started it: soon it has an id, or has ended
@@ -43,7 +49,7 @@ class Living:
 
     def kill(self) -> None:
         """Its children are ended with it by whoever notices that it has ended (see `end_family`)."""
-        processes.kill(self.pid, self.started)
+        kill(self.pid, self.started)
 
 
 def name_of(job_id: str, generation: int) -> str:
@@ -75,7 +81,7 @@ def claim(folder: Path, job_id: str, generation: int) -> int:
 
 def sign(file: int, pid: int) -> None:
     """The process that has inherited the lock. Its controller signs, and the process itself, whoever is first."""
-    started = processes.started_at(pid)
+    started = started_at(pid)
     if started is not None:
         os.pwrite(file, _signature(f"{pid} {started}"), 0)
 
@@ -93,7 +99,7 @@ def marker_of(folder: Path, job_id: str, generation: int) -> str:
 def end_family(folder: Path, job_id: str, generation: int, pid: int | None) -> None:
     """Of a worker that has ended: what it has left behind."""
     with contextlib.suppress(FileNotFoundError):
-        processes.kill_family(marker_of(folder, job_id, generation), pid)
+        kill_family(marker_of(folder, job_id, generation), pid)
 
 
 def generation_of(name: str) -> tuple[str, int] | None:
@@ -113,7 +119,7 @@ def remove_ended(folder: Path, name: str) -> None:
     try:
         if not _has_ended(path, file) and (found := generation_of(name)) is not None:
             process = _signed(file)
-            if process is not None and processes.started_at(process[0]) != process[1]:
+            if process is not None and started_at(process[0]) != process[1]:
                 end_family(folder, *found, process[0])
                 _has_ended(path, file)
     finally:
@@ -142,7 +148,7 @@ def _holder(path: Path) -> tuple[int, int] | None:
         while not _has_ended(path, file) and time.monotonic() < patience:
             process = _signed(file)
             if process is not None:
-                return process if processes.started_at(process[0]) == process[1] else None
+                return process if started_at(process[0]) == process[1] else None
             time.sleep(0.01)
         return None
     finally:
@@ -155,7 +161,7 @@ def _signed(file: int) -> tuple[int, int] | None:
         return None
     if started:
         return int(pid), int(started[0])
-    return int(pid), processes.started_at(int(pid)) or -1  # signed by a program before this one
+    return int(pid), started_at(int(pid)) or -1  # signed by a program before this one
 
 
 def _has_ended(path: Path, file: int) -> bool:
@@ -171,3 +177,73 @@ def _has_ended(path: Path, file: int) -> bool:
 
 def _socket_of(path: Path) -> Path:
     return path.with_name(path.name + _SOCKET)
+
+
+MARKER = "ARROYO_UDF_WORKER"
+"""A variable of a worker, which its children inherit: see `worker_files.marker_of`."""
+
+_SWEEPS = 100  # of a family that goes on to fork
+
+
+class _Seen(NamedTuple):
+    pid: int
+    started: int
+    group: int
+    session: int
+
+
+def started_at(pid: int) -> int | None:
+    """In ticks since the machine has started. None: there is no such process, or it has ended and nobody has asked."""
+    found = _look(pid)
+    return None if found is None else found.started
+
+
+def kill(pid: int, started: int) -> None:
+    """Does nothing if that process is gone."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        process = os.pidfd_open(pid)
+        try:
+            if started_at(pid) == started:
+                signal.pidfd_send_signal(process, signal.SIGKILL)
+        finally:
+            os.close(process)
+
+
+def kill_family(marker: str, leader: int | None) -> bool:
+    """Those that have the marker, or are in the session or group that the worker has led. Returns whether none is left;
+    what this user may not kill stays."""
+    for _ in range(_SWEEPS):
+        found = list(_family(f"{MARKER}={marker}".encode(), leader))
+        if not found:
+            return True
+        for each in found:
+            kill(each.pid, each.started)
+        time.sleep(0.01)
+    return False
+
+
+def _family(mark: bytes, leader: int | None) -> Iterator[_Seen]:
+    # As long as somebody is in a session or group, no new process gets its id. So if one has it, nobody was left there.
+    if leader is not None and started_at(leader) is not None:
+        leader = None
+    for entry in os.scandir("/proc"):
+        if not entry.name.isdecimal() or int(entry.name) == os.getpid():
+            continue
+        seen = _look(int(entry.name))
+        if seen is not None and (leader in (seen.session, seen.group) or mark in _environment(seen.pid)):
+            yield seen
+
+
+def _environment(pid: int) -> list[bytes]:
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:  # it has ended, or is another user's
+        return []
+
+
+def _look(pid: int) -> _Seen | None:
+    try:
+        state, _, group, session, *others = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+    except (OSError, ValueError):
+        return None
+    return None if state in "ZX" else _Seen(pid, int(others[15]), int(group), int(session))

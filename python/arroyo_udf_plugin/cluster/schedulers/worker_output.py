@@ -1,13 +1,23 @@
-"""What a worker writes to its standard output and error: a file, read while the worker runs.
+"""What a worker writes to its standard output and error: a file, read while the worker runs; and the function that it
+has died in, from the stack that Python leaves there on a fatal signal:
+
+    Fatal Python error: Segmentation fault
+
+    Current thread 0x00007f4d (most recent call first):
+      File "/usr/lib/python3.11/ctypes/__init__.py", line 519 in string_at
+      File "/tmp/town.py", line 6 in town
 
 Guarantees: what is told at once, and what is on the disk, have limits; what is left out is counted.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 TOLD = 64 << 10
 """The most bytes of an entry in the job's log."""
@@ -73,3 +83,16 @@ class WorkerOutput:
                 return file.read().decode(errors="replace")
         except FileNotFoundError:
             return ""
+
+
+_BEGIN = "Fatal Python error:"
+_FRAME = re.compile(r'^  File ".*", line \d+ in (\w+)$', re.MULTILINE)
+INSTEAD = 'with isolation = "process" such a crash costs the row in hand only'
+
+
+def crashed_in(output: str, program: Mapping[str, Any]) -> str | None:
+    """program: see `Task`. The innermost function that it calls; None: the output tells none."""
+    _, begin, stack = output.rpartition(_BEGIN)
+    called = json.dumps(program.get("pipeline"))
+    frames: list[str] = _FRAME.findall(stack) if begin else []
+    return next((name for name in frames if re.search(rf"\b{name}\b", called)), None)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import pydantic
 
-from .base import Answer, Asked, Micros, wrong_shape
+from . import Answer, Asked, Micros, wrong_shape
 
 TableType = Literal["source", "sink", "lookup"]
 Name = Annotated[str, pydantic.Field(min_length=1, max_length=200)]

@@ -1,4 +1,4 @@
-"""What Alembic runs for each command. The connection comes from `opened.py`, or from a test."""
+"""What Alembic runs for each command. The connection comes from `database.py`, or from a test."""
 
 from alembic import context
 

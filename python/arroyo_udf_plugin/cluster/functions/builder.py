@@ -26,9 +26,9 @@ from ...engine.store import LocalStore
 from ...errors import ArroyoUdfError
 from ...version import PLUGIN_FORMAT, __version__
 from .artifacts import LIBRARIES, copied, new_place, store, verified
-from .asked import Build, Built, Diagnostic, Language, Plan, Planned, Plugin, Table
 from .children import ChildFailed, Children, Limits
-from .turns import Turns
+from .fair_queue import Turns
+from .messages import Build, Built, Diagnostic, Language, Plan, Planned, Plugin, Table
 
 _PATIENCE = 10.0
 """Seconds for a store that does not answer while somebody waits for the API."""
@@ -53,7 +53,7 @@ class InvalidFunction(Exception):
         self.errors = list(errors)
 
 
-class Workshop:
+class Builder:
     """folder: is made, for this user only. cache: of compilers. roots: the folders in which files of queries may be.
 
     artifacts: where functions are stored that pipelines have; None: in the folder, too.

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import pyarrow as pa
 import pydantic
-from typing_extensions import TypedDict  # pydantic takes that of Python 3.12 or this one
+from typing_extensions import TypedDict
 
 from ..connectors.json_writer import JsonWriter, has_no_json
 

@@ -15,10 +15,10 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from .database.pipelines import Whole
-from .states import Action, Event, State, action, next_state
-from .task import Report
-from .wishes import is_forced, wanted
+from ..database.pipelines import Whole
+from ..states import Action, Event, State, action, next_state
+from ..task import Report
+from ..wishes import is_forced, wanted
 
 _MOST_TOLD = 100  # of a worker that repeats itself while the database is away
 

@@ -1,13 +1,19 @@
-"""A database at its URL.
+"""A database at its URL, the lock of the controller that leads, and wake-ups when any program has written.
 
     database = Database.open("sqlite:////data/cluster.sqlite")      or postgresql://user@host/name
     database.migrate()                                               once, before it is used
     with database.begin() as session: ...                            one transaction
+    changes = Changes(database, controller.wake)
+
+With PostgreSQL, `tell_changes` notifies; with SQLite, a thread looks at the file's version, which reads no table.
 
 Guarantees: of several programs that start at once, one migrates and the others wait for it. SQLite is copied before
 (`cluster.sqlite.before-<revision>`). A program that is older than its database refuses it. With SQLite a transaction
-that may write takes its lock at the start, so that two of them wait for each other instead of failing. A program whose
-key file is not that of the database does not start.
+that may write takes its lock at the start, so that two of them wait for each other instead of failing. A program does
+not start with a key file that is missing or of another database: the database has a sample that the keys must open.
+When the file has a new first key, all secrets are sealed anew by it, so that the older keys can go. A change wakes soon
+after its transaction is committed; it may wake without a change. One controller holds the `LeaderLock` at a time; it is
+free as soon as its holder's process has ended, however that happens.
 """
 
 from __future__ import annotations
@@ -16,19 +22,21 @@ import contextlib
 import fcntl
 import os
 import sqlite3
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import sqlalchemy
-from sqlalchemy import Connection, Engine, event, text
+from sqlalchemy import Connection, Engine, event, insert, select, text, update
 from sqlalchemy.engine import make_url
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, sessionmaker
 
 from ...errors import InvalidArgument, InvalidState
-from . import keying
-from .sealing import Keys
+from .models import Base, KeySample
+from .sealing import Keys, Sealed
 
 MIGRATIONS = Path(__file__).with_name("migrations")
 LATEST = "v0006"
@@ -163,7 +171,7 @@ class Database:
                 if before is not None:
                     self._copy(before)
                 _upgrade(connection)
-            keying.check(connection, self._keys, self.url)
+            _check_keys(connection, self._keys, self.url)
             return before
 
     @contextlib.contextmanager
@@ -226,3 +234,151 @@ def _upgrade(connection: Connection) -> None:
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
+
+
+_CHANNEL = "arroyo_udf_wishes"
+_LOOK_EVERY = 0.1
+_AGAIN = 1.0  # seconds until a server that has gone is asked again
+
+
+def tell_changes(session: Session) -> None:
+    """This transaction changes a wish."""
+    if session.get_bind().dialect.name == "postgresql":
+        session.execute(text(f"NOTIFY {_CHANNEL}"))
+
+
+class Changes:
+    def __init__(self, database: Database, wake: Callable[[], None]) -> None:
+        self._database, self._wake = database, wake
+        self._closed = threading.Event()
+        self._listens = threading.Event()
+        work = self._look if database.is_sqlite else self._listen
+        self._thread = threading.Thread(target=work, name="arroyo-udf-changes", daemon=True)
+        self._thread.start()
+        self._listens.wait(_AGAIN)
+
+    def close(self) -> None:
+        self._closed.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        file = self._database.engine.url.database
+        assert file is not None
+        while not self._closed.is_set():
+            try:
+                with contextlib.closing(sqlite3.connect(file)) as connection:
+                    self._look_with(connection)
+            except sqlite3.Error:  # somebody has it for himself just now, or it cannot be opened
+                self._closed.wait(_AGAIN)
+
+    def _look_with(self, connection: sqlite3.Connection) -> None:
+        seen = connection.execute("PRAGMA data_version").fetchone()
+        self._listens.set()
+        self._wake()  # there may have been changes while nobody looked
+        while not self._closed.wait(_LOOK_EVERY):
+            version = connection.execute("PRAGMA data_version").fetchone()
+            if version != seen:
+                seen = version
+                self._wake()
+
+    def _listen(self) -> None:
+        import psycopg  # here, because SQLite does not need it, and it takes a while
+
+        url = self._database.engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
+        while not self._closed.is_set():
+            try:
+                with psycopg.connect(url, autocommit=True, **PATIENCE) as connection:
+                    connection.execute(f"LISTEN {_CHANNEL}")
+                    self._listens.set()
+                    self._wake()  # there may have been changes while nobody listened
+                    while not self._closed.is_set():
+                        for _ in connection.notifies(timeout=_LOOK_EVERY, stop_after=1):
+                            self._wake()
+            except psycopg.Error:
+                self._closed.wait(_AGAIN)
+
+
+_LEADER_LOCK = 5115_0002  # PostgreSQL's number of our advisory lock
+
+
+class LeaderLock:
+    """With SQLite a file beside the database, with PostgreSQL a lock of a connection."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._file: int | None = None
+        self._connection: Connection | None = None
+
+    def hold(self) -> bool:
+        """Takes the lock if it is free. Returns whether it is held."""
+        return self._hold_file() if self._database.is_sqlite else self._hold_connection()
+
+    def release(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+        if self._connection is not None:
+            self._connection.invalidate()  # it does not go back to the pool, with the lock
+            self._connection.close()
+        self._file = self._connection = None
+
+    def _hold_file(self) -> bool:
+        if self._file is not None:
+            return True
+        file = os.open(f"{self._database.engine.url.database}.leader", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(file)
+            return False
+        self._file = file
+        return True
+
+    def _hold_connection(self) -> bool:
+        try:
+            if self._connection is not None:
+                self._connection.execute(text("SELECT 1"))
+                return True
+            self._connection = self._database.engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+            if self._connection.execute(text(f"SELECT pg_try_advisory_lock({_LEADER_LOCK})")).scalar():
+                return True
+        except SQLAlchemyError:
+            self.release()
+            raise
+        self.release()
+        return False
+
+
+_SAMPLE = "a sample"
+_ROW = 1
+
+
+def _check_keys(connection: Connection, keys: Keys, url: str) -> None:
+    """While no other program does. Raises InvalidState."""
+    sample = connection.execute(select(KeySample.sample)).scalar()
+    if sample is None:
+        keys.make()
+        connection.execute(insert(KeySample).values(id=_ROW, sample=keys.seal(_SAMPLE)))
+        return
+    if not keys.file.exists():
+        raise InvalidState(
+            f"the key file {keys.file} is missing, and the database {url} has secrets sealed by it: restore it, or say "
+            "where it is by database.key_file"
+        )
+    if not keys.opens(sample):
+        raise InvalidState(
+            f"the key file {keys.file} has another key than the database {url}: restore the right one, or say where it "
+            "is by database.key_file"
+        )
+    if not keys.has_sealed(sample):
+        _seal_anew(connection)
+        connection.execute(update(KeySample).values(sample=keys.seal(_SAMPLE)))
+
+
+def _seal_anew(connection: Connection) -> None:
+    for table in Base.metadata.sorted_tables:
+        for column in table.columns:
+            if not isinstance(column.type, Sealed):
+                continue
+            (key,) = table.primary_key.columns
+            for row in connection.execute(select(key, column)).all():
+                connection.execute(update(table).where(key == row[0]).values({column: row[1]}))

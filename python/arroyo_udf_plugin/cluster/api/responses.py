@@ -1,8 +1,10 @@
-"""Rows of the database as answers of the API."""
+"""Rows of the database as answers of the API, with the button of a pipeline: its label, the `stop` that it sets, and
+whether a change is under way.
+"""
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from sqlalchemy.orm import object_session
 
@@ -11,10 +13,8 @@ from ..database.models import TERMINAL, JobLog, JobStatus
 from ..database.models import Job as JobRow
 from ..database.models import Udf as UdfRow
 from ..database.pipelines import Whole
-from .buttons import button
 from .shapes.jobs import ErrorDomain, FailureReason, Job, JobLogMessage, Level
-from .shapes.pipelines import Pipeline, PipelineGraph, StopType
-from .shapes.udfs import GlobalUdf, Language, Udf
+from .shapes.pipelines import GlobalUdf, Language, Pipeline, PipelineGraph, StopType, Udf
 
 HIDDEN = "********"
 """Instead of a value that is never told."""
@@ -108,3 +108,36 @@ def udf_of(row: UdfRow, library: str | None) -> GlobalUdf:
         description=row.description,
         dylib_url=library,
     )
+
+
+class Button(NamedTuple):
+    """action: None: it does nothing now."""
+
+    text: str
+    action: StopType | None
+    busy: bool
+
+
+_BUSY_STOP = Button("Stop", "checkpoint", True)
+_STOPPING = Button("Stopping", None, True)
+_START = Button("Start", "none", False)
+_FORCE = Button("Force Stop", "immediate", True)
+
+_BUTTONS: dict[str, tuple[Button, Button]] = {
+    # state: while it is wanted that the job runs, while it is not
+    "Created": (_BUSY_STOP, _START),
+    **dict.fromkeys(("Compiling", "Scheduling", "Rescaling", "Recovering", "Restarting"), (_BUSY_STOP, _STOPPING)),
+    "Running": (Button("Stop", "checkpoint", False), _STOPPING),
+    "CheckpointStopping": (_FORCE, _FORCE),
+    "Stopping": (Button("Stopping", "checkpoint", True), _STOPPING),
+    "Stopped": (Button("Starting", None, True), _START),
+    **{state: (Button(state, None, True),) * 2 for state in ("Finishing", "Failing")},
+    "Finished": (Button("Finished", None, False),) * 2,
+    "Failed": (Button("Failed", None, False), _START),
+}
+
+
+def button(state: str, wanted: bool) -> Button:
+    """wanted: that it runs. A state of a newer version has a button that does nothing."""
+    both = _BUTTONS.get(state, (Button(state, None, True),) * 2)
+    return both[0 if wanted else 1]

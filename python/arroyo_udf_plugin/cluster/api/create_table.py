@@ -11,7 +11,7 @@ from typing import Any
 
 from ..database.models import ConnectionProfile, ConnectionTable
 from ..database.sealing import Unopened
-from .catalog import KINDS, config_of
+from .connectors import KINDS, config_of
 from .shapes.connections import ConnectionSchema, Format, SourceField
 
 _TYPES = {

@@ -8,12 +8,10 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from . import artifacts
-from .changes import tell_changes
+from . import places
+from .database import now, tell_changes
 from .errors import NotFound, once
-from .ids import new_id
-from .models import Udf
-from .opened import now
+from .models import Udf, new_id
 
 
 def create(
@@ -72,7 +70,7 @@ def change(session: Session, udf_id: str, changes: Mapping[str, Any]) -> Udf:
         session.flush()
     if before is not None and before != found.artifact:
         tell_changes(session)
-        artifacts.release(session, [before])
+        places.release(session, [before])
     return found
 
 
@@ -82,4 +80,4 @@ def delete(session: Session, udf_id: str) -> None:
     session.delete(found)
     session.flush()
     tell_changes(session)
-    artifacts.release(session, [found.artifact] if found.artifact else [])
+    places.release(session, [found.artifact] if found.artifact else [])

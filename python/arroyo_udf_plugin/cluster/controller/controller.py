@@ -29,32 +29,25 @@ from typing import Literal
 
 from sqlalchemy.orm import Session
 
-from .configuration import Settings
-from .database import jobs, pipelines
-from .database.errors import Deposed, NotFound, is_outage
-from .database.leading import LeaderLock
-from .database.opened import Database, now
-from .database.pipelines import Whole
-from .database.sealing import opened
-from .deadlines import Deadlines
-from .facts import facts_of, log
-from .functions.artifacts import LIBRARIES
-from .monitoring.families import Families
-from .monitoring.meters import Meters
-from .monitoring.spans import JobSpans
-from .monitoring.tracing import Tracing
-from .noting import Notes
-from .records import Records
-from .removal import Remover
-from .restarts import is_exhausted
-from .schedulers.interface import How, Scheduler
-from .states import RUNS, SETTLED, Action, Event, State, next_state
-from .task import Report, Task, Tell
-from .tidying import tidy_files, tidy_rows
-from .timers import Timers
+from ..configuration import Settings
+from ..database import jobs, pipelines
+from ..database.database import Database, LeaderLock, now
+from ..database.errors import Deposed, NotFound, is_outage
+from ..database.pipelines import Whole
+from ..database.sealing import opened
+from ..functions.artifacts import LIBRARIES
+from ..monitoring.metrics import Families, Meters
+from ..monitoring.tracing import JobSpans, Tracing
+from ..records import Records
+from ..schedulers.interface import How, Scheduler
+from ..states import RUNS, SETTLED, Action, Event, State, next_state
+from ..task import Report, Task, Tell
+from ..wishes import to_restore, wanted
+from .deadlines import Deadlines, is_exhausted
+from .removal import Remover, tidy_files, tidy_rows
+from .report_writer import Notes, facts_of, log
 from .watched import Due, Watched
-from .wishes import to_restore, wanted
-from .work import Act, Work
+from .work import Act, Timers, Work
 
 _log = logging.getLogger(__name__)
 

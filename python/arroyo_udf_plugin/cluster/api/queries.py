@@ -12,16 +12,15 @@ from starlette.concurrency import run_in_threadpool
 
 from ...errors import InvalidState
 from ..database import connections
-from ..database import functions as saved_functions
+from ..database import udfs as saved_functions
 from ..database.models import ConnectionProfile, ConnectionTable
 from ..database.sealing import opened
-from ..functions.asked import Diagnostic, Planned, Table
-from ..functions.workshop import BuiltFunction, InvalidFunction
+from ..functions.builder import BuiltFunction, InvalidFunction
+from ..functions.messages import Diagnostic, Planned, Table
+from .create_table import statement_of, variables_of
+from .dependencies import Parts
 from .failures import LOG, Refusal
-from .parts import Parts
-from .shapes.pipelines import LONGEST_INTERVAL, SHORTEST_INTERVAL, Location, Span, SqlDiagnostic
-from .shapes.udfs import Udf
-from .statements import statement_of, variables_of
+from .shapes.pipelines import LONGEST_INTERVAL, SHORTEST_INTERVAL, Location, Span, SqlDiagnostic, Udf
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ class PlannedQuery:
 
     @property
     def program(self) -> dict[str, Any]:
-        """What workers run, with libraries of this machine (see `libraries.py`). Raises Refusal for a wrong query."""
+        """What workers run, with libraries of this machine (see `with_stored`). Raises Refusal for a wrong query."""
         if self.planned.description is None:
             told = "".join(f"\n * {_with_place(one)}" for one in self.planned.errors)
             raise Refusal(400, f"Failed to plan query:{told}")
@@ -81,7 +80,7 @@ async def plan_query(
     saved, known = await _saved(parts, query)
     functions = saved | await _own(parts, udfs or ())
     tables, variables = await run_in_threadpool(_tables, parts, query)
-    planned = await parts.workshop.plan(
+    planned = await parts.builder.plan(
         name,
         query,
         functions,
@@ -107,7 +106,7 @@ async def _own(parts: Parts, udfs: Sequence[Udf]) -> dict[str, BuiltFunction]:
 
 async def _built(parts: Parts, udf: Udf) -> BuiltFunction:
     try:
-        return await parts.workshop.function(udf.definition, udf.language)
+        return await parts.builder.function(udf.definition, udf.language)
     except InvalidFunction as error:
         raise Refusal(400, f"a UDF of this request cannot be built: {error}") from None
 
@@ -127,7 +126,7 @@ async def _saved(parts: Parts, query: str) -> tuple[dict[str, BuiltFunction], li
         if name.lower() not in text:
             continue
         try:
-            built = await parts.workshop.function(definition, language)
+            built = await parts.builder.function(definition, language)
         except InvalidFunction as error:
             LOG.warning("the function %s cannot be built any more: %s", name, error)
             continue

@@ -1,6 +1,8 @@
-"""Whether a lost job is started again, and when.
+"""When a state of a job ends by itself, and when a job that was lost is started again.
 
-    is_exhausted(limits, job, restarts=3, outage="")      it is not
+    deadlines = Deadlines(limits)
+    deadlines.of(whole, since, now)                       (1234.5, Event.LATE); None: it may last
+    is_exhausted(limits, job, restarts=3, outage="")      whether it is not started again
     backoff(limits, 3)                                    seconds
     Outages(limits).next_try("s3://state", now)           when all who wait for it try it again
 
@@ -8,6 +10,8 @@ A job that is lost because something outside does not answer (an object store, a
 the next one would fail, too, and would not be the job's fault. All jobs that wait for the same thing try it again
 together, so that it is asked as often as by one job.
 
+Guarantees: every state that a job is to leave has a deadline, but for Created, which waits for a wish. Times are those
+of the controller's clock, which goes forward whatever the wall clock does.
 Assumes: whoever counts restarts does not count those after an outage.
 """
 
@@ -16,8 +20,31 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from .configuration import PipelineSettings
-from .database.models import Job
+from ..configuration import PipelineSettings
+from ..database.database import now as wall_clock
+from ..database.models import Job
+from ..database.pipelines import Whole
+from ..states import SETTLED, Event, State
+
+
+class Deadlines:
+    def __init__(self, limits: PipelineSettings) -> None:
+        self._limits = limits
+        self._outages = Outages(limits)
+
+    def of(self, whole: Whole, since: float, now: float, outage: str = "") -> tuple[float, Event] | None:
+        """since: when it came into its state. outage: see `Report`."""
+        limits, state = self._limits, State(whole.status.state)
+        ttl, started = whole.job.ttl_micros, whole.status.start_time
+        if state is State.RUNNING and ttl is not None and started is not None:
+            left = min(ttl, started + ttl - wall_clock())
+            return now + max(0.0, left / 1e6), Event.EXPIRED
+        if state in SETTLED or state is State.CREATED:
+            return None
+        if state is State.RECOVERING:
+            pause_ends = since + backoff(limits, whole.status.restarts)
+            return (self._outages.next_try(outage, now) if outage else pause_ends), Event.RETRY
+        return since + (limits.worker_startup_time if state is State.SCHEDULING else limits.stop_time), Event.LATE
 
 
 def is_exhausted(limits: PipelineSettings, job: Job, restarts: int, outage: str) -> bool:
