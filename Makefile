@@ -1,6 +1,6 @@
 # docs   the reference of the Python package, from its docstrings, in build/docs
 # demo   build the example functions in three languages, run them over 336,776 flights, compare
-# engine-demo  a query over all flights as a job of a cluster, whose worker and controller are killed; compare its table;
+# cluster-demo  a query over all flights as a job of a cluster, whose worker and controller are killed; compare its table;
 #              once with everything in a folder, once with PostgreSQL as its database and its state on S3 (STATE=s3: only that)
 # test   lints, Rust tests, and pytest on Python 3.11 and 3.13: less than 20 minutes from a fresh clone on two idle processors
 # test-lowest  the tests of hosts, files, commands and queries on Python 3.11 with the lowest versions of all dependencies
@@ -9,7 +9,7 @@
 # test-isolation  functions in subinterpreters and worker processes: their tests again, stress, kills; 12 minutes at most
 # test-arroyo  plugins and Arroyo's published crates in each other's place; the first build takes minutes
 # test-server  plugins and tables against a PostgreSQL server
-# test-engine  programs of a cluster, killed in the middle of jobs: every job ends as its user wishes (12 minutes at most)
+# test-cluster  programs of a cluster, killed in the middle of jobs: every job ends as its user wishes (12 minutes at most)
 # test-pipelines  pipelines killed twenty times, on files, on S3 and in databases, and their checkpoints damaged, lost or
 #              older: nothing may be lost (a quarter of an hour)
 # simulate  engines over simulated disks: a crash at every step, SCHEDULES=20 random schedules for each scenario (an hour)
@@ -17,7 +17,7 @@
 # check  lints, the simulation of the state machine over ten million events, loom, soak, its mutants (a quarter of an hour)
 # loom   the runtime's locks and wake-ups in every order
 # soak   a million calls and a thousand starts, in Python and in Rust: nothing may grow
-# check-kill  test-pipelines with a hundred kills, test-engine with a hundred seeds (three hours)
+# check-kill  test-pipelines with a hundred kills, test-cluster with a hundred seeds (three hours)
 # fuzz   broken arrays, options and handles over plugins, broken plugins under the host: SECONDS=600 for each side
 # check-memory  hosts in C over plugins in three languages, under valgrind; QUICK=1: a part of it, in two minutes
 # check-address  the tests of the runtime and of functions in Rust, with AddressSanitizer
@@ -32,13 +32,13 @@ SHELL = /bin/sh
 ENVIRONMENT = python3 scripts/environment.py
 VERSIONS = 3.11 3.13
 REQUIRE_ALL =
-# Where the clusters of engine-demo keep their state: in a folder, with SQLite; on S3 (a local server), with PostgreSQL.
+# Where the clusters of cluster-demo keep their state: in a folder, with SQLite; on S3 (a local server), with PostgreSQL.
 STATE = folder s3
 # Processes that share the tests of pytest.
 WORKERS = 2
 
-.PHONY: demo engine-demo docs test test-rust test-python test-lowest test-datafusion test-queries test-isolation test-arroyo test-server lint check simulation mutants loom soak
-.PHONY: check-memory check-address bench bench-compare package fuzz test-pipelines test-engine check-kill simulate
+.PHONY: demo cluster-demo docs test test-rust test-python test-lowest test-datafusion test-queries test-isolation test-arroyo test-server lint check simulation mutants loom soak
+.PHONY: engine-demo test-engine check-memory check-address bench bench-compare package fuzz test-pipelines test-cluster check-kill simulate
 .DEFAULT_GOAL = test
 # Targets share environments and caches, and each uses all processors.
 .NOTPARALLEL:
@@ -46,8 +46,8 @@ WORKERS = 2
 demo:
 	@python=$$($(ENVIRONMENT)) && $$python examples/flights/demo.py
 
-engine-demo:
-	@python=$$($(ENVIRONMENT)) && for state in $(STATE); do $$python examples/engine/demo.py --state $$state || exit; done
+cluster-demo:
+	@python=$$($(ENVIRONMENT)) && for state in $(STATE); do $$python examples/cluster/demo.py --state $$state || exit; done
 
 docs:
 	@python=$$($(ENVIRONMENT)) && $$python scripts/reference.py build/docs
@@ -80,6 +80,9 @@ mutants:
 loom:
 	cd native && RUSTFLAGS='--cfg loom' cargo test --release --locked --package arroyo-udf-plugin --lib --target-dir target/loom \
 	interleavings
+
+engine-demo test-engine:
+	@echo "this is 'make $(if $(filter test-%,$@),test-cluster,cluster-demo)' now" >&2; exit 2
 
 # In each Python that runs here, because each has its own memory management.
 soak:
@@ -137,7 +140,7 @@ NOT_LOWEST = async blocking boot docs ended environment first_hour interrupt lea
 
 test-lowest:
 	@python=$$($(ENVIRONMENT) 3.11 lowest) && $$python -m pytest -q $(PARALLEL) \
-	-m 'not arroyo and not server and not pipelines and not isolation and not cluster' tests/cli tests/connectors tests/python \
+	-m 'not arroyo and not server and not pipelines and not isolation and not cluster' tests/cli tests/engine/connectors tests/python \
 	tests/engine/sql/test_query.py \
 	$(foreach name,$(NOT_LOWEST),--ignore-glob='*/test_*$(name)*.py')
 
@@ -177,7 +180,7 @@ test-pipelines:
 # The seeds of faults in a whole cluster (tests/cluster/test_survival.py).
 SEEDS = 1-2
 
-test-engine:
+test-cluster:
 	@python=$$($(ENVIRONMENT)) && SEEDS=$(SEEDS) $$python -m pytest -q -m "cluster or server" tests/cluster
 
 # Random schedules for each scenario. The report at the end counts schedules, faults and crashes by file and line.
@@ -188,7 +191,7 @@ simulate:
 
 check-kill:
 	@$(MAKE) test-pipelines KILLS=100
-	@$(MAKE) test-engine SEEDS=1-100
+	@$(MAKE) test-cluster SEEDS=1-100
 
 # With REQUIRE_ALL=1 each of 3.11, 3.12 and 3.13 must run; else wheels are built for those that do.
 package:

@@ -27,7 +27,7 @@ EVERYWHERE = ("Makefile", "scripts/", "pyproject.toml", "setup.py", "native/Carg
 ALWAYS = (
     *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE-APACHE", "LICENSE-MIT", ".gitignore", ".ci/"),
     *("deploy/", "docs/", "examples/"),
-    *("tests/cli/", "tests/engine/", "tests/fuzz/", "tests/operator/", "tests/simulation/"),
+    *("tests/cli/", "tests/engine/", "tests/fuzz/", "tests/simulation/"),
 )
 """What `make test` tests, and no other step needs."""
 
@@ -46,8 +46,7 @@ OF_FUNCTIONS = ("tests/abi/", "tests/native/", "tests/python/")
 SQL_WORLD = ("tests/engine/sql/conftest.py", "tests/engine/sql/sql_world.py")
 ENGINE = (
     *TOOLKIT,
-    *rooms("connectors/", "dead_letters.py", "engine/", "failpoints.py", "operator/", "pipeline/", "planner/"),
-    *rooms("runner/", "sql/", "testing/", "windows/"),
+    *rooms("engine/", "failpoints.py", "testing/"),
 )
 
 
@@ -68,7 +67,14 @@ STEPS = (
         "lowest",
         "test-lowest",
         "the lowest versions of all dependencies",
-        (*ENGINE, *OF_FUNCTIONS, *rooms("cli/"), *SQL_WORLD, "tests/connectors/", "tests/engine/sql/test_query.py"),
+        (
+            *ENGINE,
+            *OF_FUNCTIONS,
+            *rooms("cli/"),
+            *SQL_WORLD,
+            "tests/engine/connectors/",
+            "tests/engine/sql/test_query.py",
+        ),
     ),
     Step("datafusion", "test-datafusion", "queries with the oldest DataFusion", (*ENGINE, "tests/engine/sql/")),
     Step(
@@ -88,7 +94,7 @@ STEPS = (
         "test-server REQUIRE_ALL=1",
         "against a PostgreSQL server",
         (
-            *(*ENGINE, *OF_FUNCTIONS, *SQL_WORLD, "tests/connectors/", "tests/pipeline/"),
+            *(*ENGINE, *OF_FUNCTIONS, *SQL_WORLD, "tests/engine/connectors/", "tests/engine/pipeline/"),
             "tests/engine/sql/test_lookups.py",
         ),
     ),
@@ -96,11 +102,11 @@ STEPS = (
         "pipelines",
         "test-pipelines KILLS=10",
         "pipelines that are killed lose nothing; people run it with 20, check-kill with 100",
-        (*ENGINE, "examples/", "tests/engine/kill/", "tests/pipeline/"),
+        (*ENGINE, "examples/", "tests/engine/execution/kill/", "tests/engine/pipeline/"),
     ),
     Step(
-        "engine",
-        "test-engine",
+        "cluster",
+        "test-cluster",
         "programs of a cluster that are killed; every job ends as its user wishes",
         (*ENGINE, *rooms("cli/", "cluster/"), "deploy/", "tests/cluster/"),
     ),

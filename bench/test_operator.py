@@ -9,12 +9,12 @@ import pyarrow as pa
 import pytest
 
 from arroyo_udf_plugin import load
-from arroyo_udf_plugin.connectors.source import Rows
+from arroyo_udf_plugin.engine.connectors.source import Rows
+from arroyo_udf_plugin.engine.operators.blocks import Block, Columns
+from arroyo_udf_plugin.engine.operators.calls import Call, Plan
+from arroyo_udf_plugin.engine.operators.operator import Operator
 from arroyo_udf_plugin.errors import WouldBlock
 from arroyo_udf_plugin.host.runtime import Runtime
-from arroyo_udf_plugin.operator.blocks import Block, Columns
-from arroyo_udf_plugin.operator.calls import Call, Plan
-from arroyo_udf_plugin.operator.operator import Operator
 from conftest import BATCH_ROWS, Compare, note, plugin_path
 
 BATCHES = 24

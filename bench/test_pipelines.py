@@ -12,10 +12,10 @@ import pyarrow.parquet
 import pytest
 
 from arroyo_udf_plugin import load, run_pipeline
-from arroyo_udf_plugin.connectors.options import ROW_GROUP_ROWS
-from arroyo_udf_plugin.engine.progress import Summary
-from arroyo_udf_plugin.engine.stopping import StopRequest
-from arroyo_udf_plugin.pipeline import Blackhole, Checkpoints, File, Files, Functions, Impulse, Parts, Pipeline
+from arroyo_udf_plugin.engine.connectors.options import ROW_GROUP_ROWS
+from arroyo_udf_plugin.engine.execution.progress import Summary
+from arroyo_udf_plugin.engine.execution.stopping import StopRequest
+from arroyo_udf_plugin.engine.pipeline import Blackhole, Checkpoints, File, Files, Functions, Impulse, Parts, Pipeline
 from conftest import BATCH_ROWS, Compare, note, plugin_path
 
 SLICE_ROWS = 1_000_000

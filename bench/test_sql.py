@@ -18,19 +18,19 @@ import pyarrow.parquet
 import pytest
 
 from arroyo_udf_plugin import run_pipeline
-from arroyo_udf_plugin.connectors.source import Rows
-from arroyo_udf_plugin.operator.blocks import Block, Columns, Given
-from arroyo_udf_plugin.operator.grouped import GroupOperator, GroupPlan
-from arroyo_udf_plugin.operator.operator import Operator
-from arroyo_udf_plugin.pipeline import Blackhole, Files, Functions, Lookup, Pipeline
-from arroyo_udf_plugin.pipeline.lookups import lookup_plan
-from arroyo_udf_plugin.pipeline.plan import plan
-from arroyo_udf_plugin.planner.script import Script
-from arroyo_udf_plugin.sql.feed import context
-from arroyo_udf_plugin.sql.query import Query, Select
-from arroyo_udf_plugin.windows.grouping import Grouping
-from arroyo_udf_plugin.windows.opened import opened
-from arroyo_udf_plugin.windows.spans import Hop, Session
+from arroyo_udf_plugin.engine.connectors.source import Rows
+from arroyo_udf_plugin.engine.datafusion.feed import context
+from arroyo_udf_plugin.engine.datafusion.query import Query, Select
+from arroyo_udf_plugin.engine.operators.blocks import Block, Columns, Given
+from arroyo_udf_plugin.engine.operators.grouped import GroupOperator, GroupPlan
+from arroyo_udf_plugin.engine.operators.operator import Operator
+from arroyo_udf_plugin.engine.pipeline import Blackhole, Files, Functions, Lookup, Pipeline
+from arroyo_udf_plugin.engine.pipeline.lookups import lookup_plan
+from arroyo_udf_plugin.engine.pipeline.plan import plan
+from arroyo_udf_plugin.engine.planner.script import Script
+from arroyo_udf_plugin.engine.windows.grouping import Grouping
+from arroyo_udf_plugin.engine.windows.opened import opened
+from arroyo_udf_plugin.engine.windows.spans import Hop, Session
 from conftest import BATCH_ROWS, Compare, plugin_path
 
 BATCHES = 100

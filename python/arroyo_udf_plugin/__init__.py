@@ -5,18 +5,15 @@
     from arroyo_udf_plugin import load        shared library -> functions on Arrow arrays
     from arroyo_udf_plugin import Policy      what becomes of rows that failed
     from arroyo_udf_plugin import call_info   within a call: row, attempt, deadline, idempotency key
-    from arroyo_udf_plugin import run_pipeline    a source, functions and sinks: see pipeline/
+    from arroyo_udf_plugin import run_pipeline    a source, functions and sinks: see engine/pipeline/
     from arroyo_udf_plugin import restore_pipeline    back to an older checkpoint of one
 
-The rooms, each uses only those below it; `make lint` checks that:
+Three houses stand on each other; each room uses only those below it, and `make lint` checks that:
 
-    cli/               the command line
-    runner/            `run` and `replay`: a pipeline of one operator over files
-    engine/            runs pipelines: slices, checkpoints, stops
-    pipeline/          the description of a pipeline, and its checks
-    operator/          functions over a stream: order, watermarks, snapshots;   dead_letters.py: rows that failed
-    connectors/        sources and sinks: files, object stores, streams, databases
-    build/   host/     source -> plugin;   load a plugin and call its functions
+    cli/               the command line;   testing/: a simulation of engines, for tests of connectors
+    cluster/           jobs: API, controller, schedulers
+    engine/            pipelines in one process: files, streams, SQL, windows, checkpoints
+    build/   host/     the toolkit: source -> plugin;   load a plugin and call its functions
     plugin/            what runs inside a Python plugin
     author/            what a function's author imports
     abi.py             the C contract, through cffi;   errors.py: the exceptions;   version.py
@@ -52,8 +49,8 @@ from .version import __version__ as __version__
 if TYPE_CHECKING:
     from .author.call_info import CallInfo, call_info, call_infos
     from .author.options import Options, StartOptions
-    from .dead_letters import DeadLetters
-    from .engine.embedded import restore_pipeline, run_pipeline
+    from .engine.dead_letters import DeadLetters
+    from .engine.execution.embedded import restore_pipeline, run_pipeline
     from .host.answers import Answered
     from .host.function import Function
     from .host.library import Plugin, load
@@ -99,8 +96,8 @@ __all__ = [
 _AT_FIRST_USE = {
     "author.call_info": ("CallInfo", "call_info", "call_infos"),
     "author.options": ("Options", "StartOptions"),
-    "dead_letters": ("DeadLetters",),
-    "engine.embedded": ("restore_pipeline", "run_pipeline"),
+    "engine.dead_letters": ("DeadLetters",),
+    "engine.execution.embedded": ("restore_pipeline", "run_pipeline"),
     "host.answers": ("Answered",),
     "host.function": ("Function",),
     "host.library": ("Plugin", "load"),

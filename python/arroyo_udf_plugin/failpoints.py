@@ -4,8 +4,8 @@
 
 Each stands between two steps, where a crash has consequences of its own.
 
-Of an epoch (engine/checkpoints.py): "sealed", "staged", "committed", "applied" (after each sink), "renamed" (after each
-part), "cleaned".
+Of an epoch (engine/execution/checkpoints.py): "sealed", "staged", "committed", "applied" (after each sink), "renamed"
+(after each part), "cleaned".
 
 Of a controller (cluster/schedulers/process.py), after the job's state is in the database: "starting", "stopping",
 "clearing"; "spawned" (the worker exists, and knows nothing), "taken over"; before the controller acts on what a worker

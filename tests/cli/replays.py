@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from arroyo_udf_plugin.connectors.options import Reading
-from arroyo_udf_plugin.connectors.source import FileSource
-from arroyo_udf_plugin.runner import Call, Summary, run
-from arroyo_udf_plugin.runner.replay import Replayed, note_of_run, replay
+from arroyo_udf_plugin.engine.connectors.options import Reading
+from arroyo_udf_plugin.engine.connectors.source import FileSource
+from arroyo_udf_plugin.engine.file_run import Call, Summary, run
+from arroyo_udf_plugin.engine.file_run.replay import Replayed, note_of_run, replay
 
 SOURCE = '''
 import asyncio

@@ -6,8 +6,8 @@ import click
 import pytest
 
 from arroyo_udf_plugin.cli.calls import call_written, columns_written
-from arroyo_udf_plugin.operator.calls import Constant
-from arroyo_udf_plugin.pipeline.calls import Written
+from arroyo_udf_plugin.engine.operators.calls import Constant
+from arroyo_udf_plugin.engine.pipeline.calls import Written
 
 
 @pytest.mark.parametrize(

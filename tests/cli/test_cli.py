@@ -330,7 +330,7 @@ def test_a_run_of_a_function_imports_no_models_of_pipelines() -> None:
     program = """
 import sys
 import arroyo_udf_plugin.cli
-import arroyo_udf_plugin.runner.replay
+import arroyo_udf_plugin.engine.file_run.replay
 heavy = {"pydantic", "rich", "obstore", "adbc_driver_manager"} & set(sys.modules)
 assert not heavy, heavy
 """

@@ -16,8 +16,8 @@ import pytest
 from replays import SOURCE, again, csv, failing, rows
 
 from arroyo_udf_plugin import load
-from arroyo_udf_plugin.connectors.options import Reading, Writing
-from arroyo_udf_plugin.runner import Call, run
+from arroyo_udf_plugin.engine.connectors.options import Reading, Writing
+from arroyo_udf_plugin.engine.file_run import Call, run
 
 
 @pytest.fixture(scope="module")
@@ -188,7 +188,7 @@ def test_late_values_of_another_kind_are_not_lost(
     failing(calls, [source], target, dead)
     mend.touch()
     run(calls, [source], whole)
-    monkeypatch.setattr("arroyo_udf_plugin.connectors.blocks.BLOCK_BYTES", 20)
+    monkeypatch.setattr("arroyo_udf_plugin.engine.connectors.blocks.BLOCK_BYTES", 20)
     assert again(calls, dead, target).added == 1
     assert target.read_text() == whole.read_text()
 

@@ -16,10 +16,10 @@ import pytest
 from replays import SOURCE, again, csv, failing, rows
 
 from arroyo_udf_plugin import InvalidArgument, RowError, load
-from arroyo_udf_plugin.connectors.options import Writing
+from arroyo_udf_plugin.engine.connectors.options import Writing
+from arroyo_udf_plugin.engine.file_run import Call, run
+from arroyo_udf_plugin.engine.file_run.replay import note_of_run, replay
 from arroyo_udf_plugin.host.policy import Action
-from arroyo_udf_plugin.runner import Call, run
-from arroyo_udf_plugin.runner.replay import note_of_run, replay
 
 Files = dict[str, Path]
 
@@ -53,8 +53,8 @@ def test_a_crash_between_the_replacements_loses_nothing(
 import os
 from pathlib import Path
 from arroyo_udf_plugin import load
-from arroyo_udf_plugin.runner import Call
-from arroyo_udf_plugin.runner.replay import note_of_run, replay
+from arroyo_udf_plugin.engine.file_run import Call
+from arroyo_udf_plugin.engine.file_run.replay import note_of_run, replay
 real = os.replace
 os.replace = lambda old, new: os._exit(9) if new == {str(tmp_path / before)!r} else real(old, new)
 calls = [Call.of(load({str(build_plugin(SOURCE, name="replayed"))!r}).functions["half"])]

@@ -12,10 +12,10 @@ import pyarrow.parquet
 import pytest
 
 from arroyo_udf_plugin import InvalidArgument, RowError, load
-from arroyo_udf_plugin.connectors.options import Writing
+from arroyo_udf_plugin.engine.connectors.options import Writing
+from arroyo_udf_plugin.engine.file_run import Call, Summary
+from arroyo_udf_plugin.engine.file_run import run as run_calls
 from arroyo_udf_plugin.host.policy import Action
-from arroyo_udf_plugin.runner import Call, Summary
-from arroyo_udf_plugin.runner import run as run_calls
 
 ROWS = 20_000
 

@@ -16,10 +16,10 @@ import pyarrow.parquet
 import pytest
 
 from arroyo_udf_plugin import InvalidArgument, RowError, load
+from arroyo_udf_plugin.engine.file_run import Call, run
+from arroyo_udf_plugin.engine.operators.pace import GROWTH, STEP_BYTES, STEP_ROWS, STEP_SECONDS, Pace
 from arroyo_udf_plugin.host.answers import HELD_ROWS, Window
 from arroyo_udf_plugin.host.policy import Action
-from arroyo_udf_plugin.operator.pace import GROWTH, STEP_BYTES, STEP_ROWS, STEP_SECONDS, Pace
-from arroyo_udf_plugin.runner import Call, run
 
 SOURCE = """
 import asyncio
@@ -293,8 +293,8 @@ def test_large_results_do_not_fill_the_memory(plugin: Path, tmp_path: Path, name
     program = f"""
 import resource
 from arroyo_udf_plugin import load
-from arroyo_udf_plugin.connectors.options import Reading
-from arroyo_udf_plugin.runner import Call, run
+from arroyo_udf_plugin.engine.connectors.options import Reading
+from arroyo_udf_plugin.engine.file_run import Call, run
 function = load({str(plugin)!r}).functions[{name!r}]
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 run([Call.of(function)], ["in.parquet"], "few.parquet", reading=Reading(limit=1))

@@ -13,7 +13,7 @@ import pytest
 
 import object_store_server
 from arroyo_udf_plugin.cluster.functions.artifacts import copied, fetched, moved, new_place, store
-from arroyo_udf_plugin.engine.store import open_store
+from arroyo_udf_plugin.engine.execution.store import open_store
 from arroyo_udf_plugin.errors import InvalidArgument, LoadError
 
 BYTES = b"\x7fELF" + os.urandom(1 << 20)

@@ -14,7 +14,7 @@ from waiting import until
 from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.database.errors import InUse
 from arroyo_udf_plugin.cluster.database.places import move
-from arroyo_udf_plugin.pipeline.description import Blackhole, Impulse, Pipeline
+from arroyo_udf_plugin.engine.pipeline.description import Blackhole, Impulse, Pipeline
 
 pytestmark = pytest.mark.server
 
@@ -43,7 +43,8 @@ def test_files_are_moved_while_no_controller_leads(cluster: Cluster, tmp_path: P
     posted = cluster.post(Pipeline(name="p", source=Impulse(rate=1000), sinks=[Blackhole()]))
     cluster.await_state(posted, "Running")
     before = cluster.get(posted).job.place
-    assert before is not None and before.startswith(str(tmp_path))
+    assert before is not None
+    assert before.startswith(str(tmp_path))
     with pytest.raises(InUse, match="a controller runs: stop it"):
         move(cluster.database, str(tmp_path), "/elsewhere")
     cluster.change(posted, stop="checkpoint")

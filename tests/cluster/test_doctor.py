@@ -15,7 +15,7 @@ from arroyo_udf_plugin.cluster.configuration import configured
 from arroyo_udf_plugin.cluster.database.database import KEY_FILE
 from arroyo_udf_plugin.cluster.program import make_private
 from arroyo_udf_plugin.cluster.tokens import Tokens
-from arroyo_udf_plugin.engine.store import LocalStore
+from arroyo_udf_plugin.engine.execution.store import LocalStore
 
 
 @pytest.fixture

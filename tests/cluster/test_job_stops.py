@@ -14,7 +14,7 @@ from arroyo_udf_plugin.cluster.database import history
 from arroyo_udf_plugin.cluster.schedulers import embedded
 from arroyo_udf_plugin.cluster.states import Event
 from arroyo_udf_plugin.cluster.task import Task
-from arroyo_udf_plugin.engine.stopping import StopRequest
+from arroyo_udf_plugin.engine.execution.stopping import StopRequest
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ from arroyo_udf_plugin.cluster.schedulers import protocol
 from arroyo_udf_plugin.cluster.schedulers.process import ProcessScheduler
 from arroyo_udf_plugin.cluster.states import Event, State
 from arroyo_udf_plugin.cluster.task import Report, Task, run
-from arroyo_udf_plugin.engine.stopping import StopRequest
+from arroyo_udf_plugin.engine.execution.stopping import StopRequest
 
 KEPT = Path(__file__).parent / "kept"
 REVISIONS = sorted(path.name.partition(".")[0] for path in KEPT.glob("*.sqlite.sql"))

@@ -18,7 +18,7 @@ from waiting import until
 from arroyo_udf_plugin.cluster import logs
 from arroyo_udf_plugin.cluster.database import history
 from arroyo_udf_plugin.cluster.database.database import Database
-from arroyo_udf_plugin.planner.script import Script
+from arroyo_udf_plugin.engine.planner.script import Script
 
 TALKING = """
 import logging

@@ -16,9 +16,9 @@ from arroyo_udf_plugin.cluster.functions.graph import graph_of
 from arroyo_udf_plugin.cluster.reports import numbers_of, upgraded
 from arroyo_udf_plugin.cluster.states import Event
 from arroyo_udf_plugin.cluster.task import Report
-from arroyo_udf_plugin.engine.embedded import run_planned
-from arroyo_udf_plugin.engine.stopping import StopRequest
-from arroyo_udf_plugin.pipeline.description import (
+from arroyo_udf_plugin.engine.execution.embedded import run_planned
+from arroyo_udf_plugin.engine.execution.stopping import StopRequest
+from arroyo_udf_plugin.engine.pipeline.description import (
     Blackhole,
     Functions,
     Impulse,
@@ -29,7 +29,7 @@ from arroyo_udf_plugin.pipeline.description import (
     Union,
     Windows,
 )
-from arroyo_udf_plugin.pipeline.plan import plan
+from arroyo_udf_plugin.engine.pipeline.plan import plan
 
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 

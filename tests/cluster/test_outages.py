@@ -13,7 +13,7 @@ from simulations import Simulation
 from arroyo_udf_plugin.cluster import task
 from arroyo_udf_plugin.cluster.states import Event
 from arroyo_udf_plugin.cluster.task import Task, run
-from arroyo_udf_plugin.engine.stopping import StopRequest
+from arroyo_udf_plugin.engine.execution.stopping import StopRequest
 from arroyo_udf_plugin.errors import InvalidArgument, Unreachable, service_of
 
 HOUR = 3600

@@ -18,8 +18,8 @@ from arroyo_udf_plugin.cluster.controller import removal
 from arroyo_udf_plugin.cluster.database import jobs, pipelines
 from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.database.models import Leftover
-from arroyo_udf_plugin.engine.store import open_store
-from arroyo_udf_plugin.pipeline.description import Blackhole, Impulse, Pipeline
+from arroyo_udf_plugin.engine.execution.store import open_store
+from arroyo_udf_plugin.engine.pipeline.description import Blackhole, Impulse, Pipeline
 
 COUNTS = Pipeline(name="counts", source=Impulse(rows=10), sinks=[Blackhole()])
 

@@ -20,11 +20,11 @@ from arroyo_udf_plugin.cluster.configuration import Settings
 from arroyo_udf_plugin.cluster.database import history, pipelines, places
 from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.database.errors import Ended
-from arroyo_udf_plugin.connectors.location import confined_to
-from arroyo_udf_plugin.engine.savepoints import Savepoints
-from arroyo_udf_plugin.engine.store import open_store
+from arroyo_udf_plugin.engine.connectors.location import confined_to
+from arroyo_udf_plugin.engine.execution.savepoints import Savepoints
+from arroyo_udf_plugin.engine.execution.store import open_store
+from arroyo_udf_plugin.engine.pipeline.description import Files, Impulse, Parts, Pipeline, Table
 from arroyo_udf_plugin.errors import InvalidArgument
-from arroyo_udf_plugin.pipeline.description import Files, Impulse, Parts, Pipeline, Table
 
 Make = Callable[..., Cluster]
 

@@ -19,9 +19,9 @@ import object_store_server
 from arroyo_udf_plugin.cluster.schedulers import protocol, worker_files
 from arroyo_udf_plugin.cluster.states import Event
 from arroyo_udf_plugin.cluster.task import Report, Task, request, run
-from arroyo_udf_plugin.engine.stopping import StopRequest
-from arroyo_udf_plugin.engine.store import open_store
-from arroyo_udf_plugin.planner.script import Script
+from arroyo_udf_plugin.engine.execution.stopping import StopRequest
+from arroyo_udf_plugin.engine.execution.store import open_store
+from arroyo_udf_plugin.engine.planner.script import Script
 
 pytestmark = pytest.mark.cluster
 

@@ -25,8 +25,8 @@ from arroyo_udf_plugin.cluster.monitoring.tracing import JobSpans, TracedRequest
 from arroyo_udf_plugin.cluster.records import Records
 from arroyo_udf_plugin.cluster.states import State
 from arroyo_udf_plugin.cluster.task import Report
+from arroyo_udf_plugin.engine.planner.script import Script
 from arroyo_udf_plugin.errors import InvalidArgument
-from arroyo_udf_plugin.planner.script import Script
 
 CLIENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 

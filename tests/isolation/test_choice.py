@@ -15,9 +15,9 @@ import pyarrow.parquet
 import pytest
 
 from arroyo_udf_plugin import InvalidArgument, load
-from arroyo_udf_plugin.engine.embedded import run_pipeline
-from arroyo_udf_plugin.pipeline import Files, Functions, InvalidPipeline, Parts, Pipeline
-from arroyo_udf_plugin.pipeline.document import pipeline_of
+from arroyo_udf_plugin.engine.execution.embedded import run_pipeline
+from arroyo_udf_plugin.engine.pipeline import Files, Functions, InvalidPipeline, Parts, Pipeline
+from arroyo_udf_plugin.engine.pipeline.document import pipeline_of
 
 BuildPlugin = Callable[..., Path]
 

@@ -10,16 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from arroyo_udf_plugin import (
-    ArroyoUdfError,
-    BuildError,
-    Function,
-    InvalidArgument,
-    Policy,
-    RowError,
-    errors,
-    load,
-)
+from arroyo_udf_plugin import ArroyoUdfError, BuildError, Function, InvalidArgument, Policy, RowError, errors, load
 
 SOURCE = '''
 import asyncio

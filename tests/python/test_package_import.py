@@ -1,5 +1,7 @@
 """Importing the package is cheap, and works in a subinterpreter: author/ and plugin/ need neither cffi nor pyarrow."""
 
+import ast
+import importlib
 import subprocess
 import sys
 from collections.abc import Callable
@@ -98,3 +100,25 @@ def test_an_import_in_a_subinterpreter_changes_nothing_in_the_main_one(build_plu
 def test_all_names_are_listed() -> None:
     """Those that are imported at their first use, too: for completion in notebooks."""
     assert set(arroyo_udf_plugin.__all__) <= set(dir(arroyo_udf_plugin))
+
+
+@pytest.mark.parametrize("room", ["author", "build", "host", "plugin"])
+def test_the_toolkit_needs_cffi_pyarrow_and_packaging_alone(room: str) -> None:
+    """Whatever loads functions need not have what pipelines and clusters need. uvloop is used if it is there."""
+    known = {*sys.stdlib_module_names, "arroyo_udf_plugin", "cffi", "packaging", "pyarrow", "uvloop"}
+    known |= {"_interpreters", "_xxsubinterpreters"}
+    imported: set[str] = set()
+    for file in Path(arroyo_udf_plugin.__file__).with_name(room).glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Import):
+                imported.update(name.name.partition(".")[0] for name in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module is not None:
+                imported.add(node.module.partition(".")[0])
+    assert imported - known == set()
+    assert imported & known
+
+
+@pytest.mark.parametrize("old", ["connectors", "pipeline"])
+def test_an_old_place_says_where_its_names_are(old: str) -> None:
+    with pytest.raises(ModuleNotFoundError, match=rf"arroyo_udf_plugin\.{old} is arroyo_udf_plugin\.engine\.{old}$"):
+        importlib.import_module(f"arroyo_udf_plugin.{old}")

@@ -13,9 +13,9 @@ import inflight
 from copies import FIRST, SECOND, Files, bring, description, numbers_of, of_parts, of_table
 
 from arroyo_udf_plugin import build
-from arroyo_udf_plugin.engine.planned import Planned
-from arroyo_udf_plugin.pipeline.document import pipeline_of
-from arroyo_udf_plugin.pipeline.plan import plan
+from arroyo_udf_plugin.engine.execution.planned import Planned
+from arroyo_udf_plugin.engine.pipeline.document import pipeline_of
+from arroyo_udf_plugin.engine.pipeline.plan import plan
 from arroyo_udf_plugin.testing import Phase, Scenario
 from arroyo_udf_plugin.testing.scenario import Opened
 

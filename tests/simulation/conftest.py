@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from arroyo_udf_plugin.engine import runner
+from arroyo_udf_plugin.engine.execution import runner
 
 MEMORY = Path("/dev/shm")  # where there is one, a simulated disk needs no real one
 

@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from arroyo_udf_plugin.engine.store import open_store
-from arroyo_udf_plugin.pipeline.document import pipeline_of
+from arroyo_udf_plugin.engine.execution.store import open_store
+from arroyo_udf_plugin.engine.pipeline.document import pipeline_of
 from arroyo_udf_plugin.testing import Phase, Scenario, described
 
 Files = Sequence[Sequence[Any]]  # the rows of each file; each is an epoch

@@ -10,8 +10,8 @@ import threading
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from arroyo_udf_plugin.connectors.interface import Json, Partition, Source
-from arroyo_udf_plugin.connectors.source import Rows
+from arroyo_udf_plugin.engine.connectors.interface import Json, Partition, Source
+from arroyo_udf_plugin.engine.connectors.source import Rows
 
 DISTANCE = 2
 _Waiting = tuple[int, asyncio.AbstractEventLoop, "asyncio.Future[None]"]

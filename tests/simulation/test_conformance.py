@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from arroyo_udf_plugin.connectors.interface import Json
+from arroyo_udf_plugin.engine.connectors.interface import Json
 from arroyo_udf_plugin.testing import Broken, Numbers, check_sink, check_source
 
 pytestmark = pytest.mark.once

@@ -13,17 +13,17 @@ import pyarrow as pa
 import pytest
 from copies import bring, description, of_objects, of_parts, of_table, one_file, parts
 
-from arroyo_udf_plugin.connectors.files import Files
-from arroyo_udf_plugin.connectors.impulse import Impulse
-from arroyo_udf_plugin.connectors.interface import Stage
-from arroyo_udf_plugin.connectors.parts import Parts
-from arroyo_udf_plugin.connectors.table import Table
-from arroyo_udf_plugin.connectors.written import Format
-from arroyo_udf_plugin.engine.embedded import run_pipeline
-from arroyo_udf_plugin.engine.store import open_store
+from arroyo_udf_plugin.engine.connectors.files import Files
+from arroyo_udf_plugin.engine.connectors.impulse import Impulse
+from arroyo_udf_plugin.engine.connectors.interface import Stage
+from arroyo_udf_plugin.engine.connectors.parts import Parts
+from arroyo_udf_plugin.engine.connectors.table import Table
+from arroyo_udf_plugin.engine.connectors.written import Format
+from arroyo_udf_plugin.engine.execution.embedded import run_pipeline
+from arroyo_udf_plugin.engine.execution.store import open_store
+from arroyo_udf_plugin.engine.pipeline.description import SinkModel, SourceModel
+from arroyo_udf_plugin.engine.pipeline.document import pipeline_of
 from arroyo_udf_plugin.errors import InvalidArgument
-from arroyo_udf_plugin.pipeline.description import SinkModel, SourceModel
-from arroyo_udf_plugin.pipeline.document import pipeline_of
 from arroyo_udf_plugin.testing import Simulation, check_sink, check_source
 
 pytestmark = [pytest.mark.once, pytest.mark.timeout(7200)]

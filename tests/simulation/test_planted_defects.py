@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 from scenarios import of_kind
 
-from arroyo_udf_plugin.connectors import table
-from arroyo_udf_plugin.connectors.disk import Disk
-from arroyo_udf_plugin.connectors.folder import LocalFolder
-from arroyo_udf_plugin.connectors.interface import Json
-from arroyo_udf_plugin.connectors.parts import PartsSink
-from arroyo_udf_plugin.engine import store
-from arroyo_udf_plugin.engine.restoring import Restoring
-from arroyo_udf_plugin.operator.blocks import Block
-from arroyo_udf_plugin.operator.operator import Operator
-from arroyo_udf_plugin.pipeline.replayed import LetterSource
+from arroyo_udf_plugin.engine.connectors import table
+from arroyo_udf_plugin.engine.connectors.disk import Disk
+from arroyo_udf_plugin.engine.connectors.folder import LocalFolder
+from arroyo_udf_plugin.engine.connectors.interface import Json
+from arroyo_udf_plugin.engine.connectors.parts import PartsSink
+from arroyo_udf_plugin.engine.execution import store
+from arroyo_udf_plugin.engine.execution.restoring import Restoring
+from arroyo_udf_plugin.engine.operators.blocks import Block
+from arroyo_udf_plugin.engine.operators.operator import Operator
+from arroyo_udf_plugin.engine.pipeline.replayed import LetterSource
 from arroyo_udf_plugin.testing import Broken, Simulation
 
 pytestmark = pytest.mark.once

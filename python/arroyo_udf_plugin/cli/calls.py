@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..pipeline import calls
-from ..pipeline.calls import Written
+from ..engine.pipeline import calls
+from ..engine.pipeline.calls import Written
 
 if TYPE_CHECKING:
+    from ..engine.operators.calls import Call
     from ..host.function import Function
     from ..host.library import Plugin
-    from ..operator.calls import Call
 
 
 def call_written(text: str) -> Written:
@@ -44,7 +44,7 @@ def split(plugin: str) -> tuple[Path, str | None]:
 
 def calls_of(plugin: Plugin, given: Path, written: Sequence[Written]) -> list[Call]:
     """The calls of a plugin's functions. given: as the user has named the plugin."""
-    from ..operator.calls import Call
+    from ..engine.operators.calls import Call
 
     return [Call.of(_function(plugin, given, one.function), one.columns, one.name) for one in written]
 

@@ -1,4 +1,4 @@
-"""arroyo-udf cluster, api, controller, migrate, moved and config: the engine around pipelines."""
+"""arroyo-udf cluster, api, controller, migrate, moved and config: pipelines as jobs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def configured_by(file: Path | None, flags: Mapping[str, Any]) -> Configured:
     try:
         from ..cluster.configuration import configured
     except ModuleNotFoundError as error:
-        text = f"{error.name} is missing: pip install 'arroyo_udf_plugin[engine]'"
+        text = f"{error.name} is missing: pip install 'arroyo_udf_plugin[cluster]'"
         raise click.ClickException(text) from None
     given: dict[str, Any] = {}
     for name, value in flags.items():

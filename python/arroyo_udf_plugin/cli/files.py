@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from ..connectors.options import FORMATS, NULL_VALUES, ROW_GROUP_ROWS, Reading, Writing, split_types
+from ..engine.connectors.options import FORMATS, NULL_VALUES, ROW_GROUP_ROWS, Reading, Writing, split_types
 from .calls import columns_written
 
 _INPUT = [

@@ -58,7 +58,7 @@ def command(plugin: Path | None, as_json: bool) -> None:
 
 def _list(as_json: bool) -> None:
     """Name, package and entry point of each, and why a query cannot call it, if that is known without a build."""
-    from ..planner.installed import GROUP, installed
+    from ..engine.planner.installed import GROUP, installed
 
     found = [
         {"name": one.name, "package": one.package, "entry_point": one.value, "problem": one.problem}

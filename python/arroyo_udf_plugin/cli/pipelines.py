@@ -24,14 +24,14 @@ from .telling import counted, duration, failed, values
 from .view import view
 
 if TYPE_CHECKING:
-    from ..engine.progress import Summary
-    from ..engine.restoring import Restoring
-    from ..engine.stopping import StopRequest
-    from ..pipeline.description import Pipeline
-    from ..pipeline.document import Document
-    from ..pipeline.plan import Planned
-    from ..pipeline.replayed import Counts
-    from ..planner.script import Script
+    from ..engine.execution.progress import Summary
+    from ..engine.execution.restoring import Restoring
+    from ..engine.execution.stopping import StopRequest
+    from ..engine.pipeline.description import Pipeline
+    from ..engine.pipeline.document import Document
+    from ..engine.pipeline.plan import Planned
+    from ..engine.pipeline.replayed import Counts
+    from ..engine.planner.script import Script
 
 _ENDINGS = (".toml", ".json", ".sql")
 
@@ -150,9 +150,9 @@ def run(
         raise click.UsageError("--resume and --restore go on, and --fresh begins: leave out one of them")
     if doubles and restore is None:
         raise click.UsageError("--accept-doubles belongs to --restore: nothing else doubles rows")
-    from ..engine.embedded import restore_planned, run_planned
-    from ..engine.stopping import StopRequest
-    from ..pipeline.explain import explained
+    from ..engine.execution.embedded import restore_planned, run_planned
+    from ..engine.execution.stopping import StopRequest
+    from ..engine.pipeline.explain import explained
 
     document = _read(file, udfs)
     pipeline = _chosen(document.pipeline, checkpoints, parallelism, retain)
@@ -220,9 +220,9 @@ def replay(
     It goes on from the pipeline's checkpoints, which say what was replayed: a row comes once. Rows that fail again are
     new dead letters, for the next replay. Plugins may have changed. A run of the same pipeline must have ended.
     """
-    from ..engine.embedded import replay_planned
-    from ..engine.stopping import StopRequest
-    from ..pipeline.replayed import Choice
+    from ..engine.execution.embedded import replay_planned
+    from ..engine.execution.stopping import StopRequest
+    from ..engine.pipeline.replayed import Choice
 
     choice = Choice.of(rows, again)
     document = _read(file, udfs)
@@ -265,7 +265,7 @@ def check(
         with document.located():
             planned.check_free()
             if restore is not None:
-                from ..engine.embedded import look_at_restore
+                from ..engine.execution.embedded import look_at_restore
 
                 _tell_restoring(look_at_restore(planned, restore), err=False)
         click.echo(f"{file}: the pipeline {planned.name} can be run")
@@ -274,20 +274,20 @@ def check(
 @click.command("schema", short_help="Print the JSON schema of pipelines.")
 def schema() -> None:
     """Print the JSON schema of pipelines, for editors and programs."""
-    from ..pipeline.description import schema as schema_of_pipelines
+    from ..engine.pipeline.description import schema as schema_of_pipelines
 
     click.echo(json.dumps(schema_of_pipelines(), indent=2))
 
 
 def _read(file: str, udfs: tuple[str, ...]) -> Document | Script:
     if file.endswith(".sql"):
-        from ..planner.script import Script
+        from ..engine.planner.script import Script
 
         with shown():
             return Script.read(file, udfs)
     if udfs:
         raise click.UsageError("--udf is for queries (.sql): an operator of a description names its plugin")
-    from ..pipeline.document import Document
+    from ..engine.pipeline.document import Document
 
     return Document.read(file)
 
@@ -305,8 +305,8 @@ def list_checkpoints(place: str, as_json: bool) -> None:
 
     `run --restore NUMBER` goes back to one of them.
     """
-    from ..engine.restoring import checkpoints_in
-    from ..engine.store import open_store
+    from ..engine.execution.restoring import checkpoints_in
+    from ..engine.execution.store import open_store
 
     for one in checkpoints_in(open_store(place)):
         if as_json:
@@ -322,7 +322,7 @@ def _tell_restoring(restoring: Restoring, err: bool = True) -> None:
 
 def _chosen(pipeline: Pipeline, place: str | None, parallelism: int | None, retain: int | None) -> Pipeline:
     """The pipeline with what the command line chooses."""
-    from ..pipeline.description import Checkpoints
+    from ..engine.pipeline.description import Checkpoints
 
     chosen: dict[str, Any] = {}
     if parallelism is not None:
@@ -335,7 +335,7 @@ def _chosen(pipeline: Pipeline, place: str | None, parallelism: int | None, reta
 
 @contextlib.contextmanager
 def _planned(document: Document | Script, pipeline: Pipeline) -> Iterator[Planned]:
-    from ..pipeline.plan import plan
+    from ..engine.pipeline.plan import plan
 
     with shown(), document.located():
         planned = plan(pipeline)

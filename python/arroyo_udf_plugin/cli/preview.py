@@ -25,7 +25,7 @@ from typing import Any
 
 import click
 
-from ..connectors.options import Reading, Writing
+from ..engine.connectors.options import Reading, Writing
 from ..errors import ArroyoUdfError, printable
 
 ROWS = 10

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from ..pipeline.calls import Written
+from ..engine.pipeline.calls import Written
 from .calls import call_written, calls_of, split
 from .crashes import named
 from .isolation import where_options
@@ -53,7 +53,7 @@ def command(
     Plugin, functions, columns, options, policies and isolation are those of the run, unless given here. Rows that fail
     again are FAILED's next version, with the file and row number that they had first.
     """
-    from ..runner.replay import note_of_run, replay
+    from ..engine.file_run.replay import note_of_run, replay
 
     note = note_of_run(output)
     calls = [call_written(text) for text in written] or [Written(*call) for call in note.calls]

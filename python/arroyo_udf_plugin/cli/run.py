@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..author.options import parse
-from ..connectors.options import Reading, Writing
-from ..pipeline.calls import Written
+from ..engine.connectors.options import Reading, Writing
+from ..engine.pipeline.calls import Written
 from . import preview
 from .building import shown
 from .calls import call_written, calls_of, columns_written, only_function, split
@@ -27,8 +27,8 @@ from .pipelines import run as run_pipeline
 from .telling import counted, duration, failed, values
 
 if TYPE_CHECKING:
+    from ..engine.file_run.passes import Summary
     from ..host.library import Plugin
-    from ..runner.passes import Summary
 
 POLICIES = click.Choice(["fail", "null", "drop", "dead_letter"])
 FILE = click.Path(path_type=Path)
@@ -99,7 +99,7 @@ def command(
     The dead-letter file has the failed rows with all their columns and their errors. `arroyo-udf replay` runs them
     again and adds them to the output; it is also a normal INPUT.
     """
-    from ..runner import run
+    from ..engine.file_run import run
 
     path, function = split(plugin)
     if written and (function is not None or columns is not None or name is not None):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from ..engine.savepoints import Savepoint, Savepoints
+    from ..engine.execution.savepoints import Savepoint, Savepoints
 
 _PLACE = click.argument("place", metavar="DIR|URL")
 _NAME = click.argument("name")
@@ -52,8 +52,8 @@ def remove(place: str, name: str) -> None:
 
 
 def _savepoints(place: str) -> Savepoints:
-    from ..engine.savepoints import Savepoints
-    from ..engine.store import open_store
+    from ..engine.execution.savepoints import Savepoints
+    from ..engine.execution.store import open_store
 
     return Savepoints(open_store(place))
 

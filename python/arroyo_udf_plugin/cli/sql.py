@@ -33,10 +33,10 @@ def command(query: str, files: tuple[Path, ...], udfs: tuple[str, ...], most: in
     Each file is a table with the name of the file up to its first dot: flights.csv is flights. A folder has the files
     in it. Columns of text get types if all of the first rows have them. The query may call functions of --udf anywhere.
     """
-    from ..connectors.single import File
-    from ..engine.embedded import run_planned
-    from ..pipeline.plan import plan
-    from ..planner.script import Script
+    from ..engine.connectors.single import File
+    from ..engine.execution.embedded import run_planned
+    from ..engine.pipeline.plan import plan
+    from ..engine.planner.script import Script
 
     with shown():  # tables stand behind the query: so its lines and columns are the user's own
         script = Script("query", f"{query}\n;\n{_tables(files)}", udfs)

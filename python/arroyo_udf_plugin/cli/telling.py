@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..operator.failures import Failure
+    from ..engine.operators.failures import Failure
 
 _MOST_KINDS = 5
 _WIDTH = 200

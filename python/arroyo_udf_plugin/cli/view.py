@@ -16,7 +16,7 @@ import click
 from .telling import duration
 
 if TYPE_CHECKING:
-    from ..engine.progress import OperatorProgress, Progress
+    from ..engine.execution.progress import OperatorProgress, Progress
 
 _LINE_EVERY = 10.0
 _FRAME_EVERY = 0.25
@@ -41,7 +41,7 @@ def view(pipeline: str) -> Iterator[View]:
         from rich.console import Console
         from rich.live import Live
     except ImportError:
-        click.echo("for a live view: pip install 'arroyo_udf_plugin[pipeline]'", err=True)
+        click.echo("for a live view: pip install 'arroyo_udf_plugin[engine]'", err=True)
         yield Lines(pipeline)
         return
     with Live(console=Console(stderr=True), auto_refresh=False, transient=True) as live:

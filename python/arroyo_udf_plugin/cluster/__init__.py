@@ -1,4 +1,4 @@
-"""The engine around pipelines: runs them as jobs, which survive the failure of any of its parts.
+"""A cluster: runs pipelines as jobs, which survive the failure of any of its parts.
 
     API ──writes wishes──► database ◄──wishes, facts──► controller ──► scheduler ──► workers
 
@@ -21,5 +21,5 @@ The API writes what a user wants into the database, and nothing else. The contro
 What runs is the engine of `engine/`; it alone decides what is committed.
 
 Guarantees: importing the package does not import this room, and nothing below it knows it.
-Assumes: `pip install 'arroyo_udf_plugin[engine]'`.
+Assumes: `pip install 'arroyo_udf_plugin[cluster]'`.
 """

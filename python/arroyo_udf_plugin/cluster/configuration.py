@@ -20,8 +20,8 @@ from typing import Annotated, Any, Literal
 import pydantic
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
-from ..connectors.described import Bytes, Seconds
-from ..connectors.location import location_of
+from ..engine.connectors.described import Bytes, Seconds
+from ..engine.connectors.location import location_of
 from ..errors import InvalidArgument
 
 PREFIX = "ARROYO_UDF__"

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from sqlalchemy import select, text
 
-from ..engine.store import AlreadyThere, open_store
+from ..engine.execution.store import AlreadyThere, open_store
 from ..errors import ArroyoUdfError, InvalidState
 from .client import Client
 from .configuration import Settings

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..connectors.impulse import Impulse
-from ..pipeline.description import Pipeline, SourceModel
+from ..engine.connectors.impulse import Impulse
+from ..engine.pipeline.description import Pipeline, SourceModel
 
 
 def fixed(pipeline: Pipeline) -> Pipeline:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pydantic
 from typing_extensions import TypedDict
 
-from ..connectors.json_writer import JsonWriter, has_no_json
+from ..engine.connectors.json_writer import JsonWriter, has_no_json
 
 _EVERY = 0.2
 """Seconds from one telling to the next."""

@@ -31,7 +31,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from ..connectors.location import confined_to
+from ..engine.connectors.location import confined_to
 from . import private_files
 from .api import create_app
 from .api.dependencies import Parts

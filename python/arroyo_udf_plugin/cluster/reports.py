@@ -25,8 +25,8 @@ from typing import Annotated, Any, NotRequired, cast
 import pydantic
 from typing_extensions import TypedDict
 
-from ..engine.progress import NodeProgress, OperatorProgress, Progress, Subtask
-from ..engine.took import Part, SliceTook, Span, Took
+from ..engine.execution.progress import NodeProgress, OperatorProgress, Progress, Subtask
+from ..engine.execution.took import Part, SliceTook, Span, Took
 from .functions.graph import numbered
 
 

@@ -22,11 +22,14 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from ..connectors.location import Outside
-from ..connectors.preview import tapped
-from ..engine.embedded import restore_planned, run_planned
-from ..engine.progress import Progress, Summary
-from ..engine.stopping import StopRequest
+from ..engine.connectors.location import Outside
+from ..engine.connectors.preview import tapped
+from ..engine.execution.embedded import restore_planned, run_planned
+from ..engine.execution.progress import Progress, Summary
+from ..engine.execution.stopping import StopRequest
+from ..engine.pipeline.description import Checkpoints, Pipeline
+from ..engine.pipeline.plan import Planned, plan
+from ..engine.pipeline.problems import InvalidPipeline
 from ..errors import (
     BuildError,
     InternalError,
@@ -37,9 +40,6 @@ from ..errors import (
     WrongCheckpoints,
     service_of,
 )
-from ..pipeline.description import Checkpoints, Pipeline
-from ..pipeline.plan import Planned, plan
-from ..pipeline.problems import InvalidPipeline
 from .functions.artifacts import fetched, moved
 from .functions.graph import graph_of
 from .partitions import fixed

@@ -39,8 +39,8 @@ from socketserver import ThreadingUnixStreamServer
 from typing import Any
 
 from .. import failpoints
-from ..connectors.location import confined_to
-from ..engine.stopping import StopRequest
+from ..engine.connectors.location import confined_to
+from ..engine.execution.stopping import StopRequest
 from ..errors import InvalidArgument
 from .logs import show
 from .monitoring.exposition import WORKER, Exposition, Gateway

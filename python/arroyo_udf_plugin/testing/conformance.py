@@ -19,9 +19,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..connectors.interface import Json, Sink, Source, Stage
-from ..connectors.parts import Parts
-from ..connectors.source import Rows
+from ..engine.connectors.interface import Json, Sink, Source, Stage
+from ..engine.connectors.parts import Parts
+from ..engine.connectors.source import Rows
 from .report import Report
 from .scenario import Opened, Phase, Scenario, straight
 from .simulation import Simulation

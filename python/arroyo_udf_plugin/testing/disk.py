@@ -30,8 +30,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
-from ..connectors import disk
-from ..connectors.disk import Disk
+from ..engine.connectors import disk
+from ..engine.connectors.disk import Disk
 
 OF_OBJECTS = ("put", "conditional put", "copy", "delete")
 """The operations of object stores."""

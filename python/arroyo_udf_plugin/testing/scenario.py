@@ -10,18 +10,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..connectors.interface import Sink, Source, Stage
-from ..connectors.source import Rows
-from ..engine.planned import Planned
-from ..operator.blocks import Block, Columns
-from ..operator.calls import Call
-from ..operator.failures import Failures
-from ..operator.operator import Operator
-from ..operator.routes import Place, Routes
-from ..operator.stages import Dead
-from ..operator.watermarks import EventTime
-from ..pipeline.description import Pipeline
-from ..pipeline.plan import plan
+from ..engine.connectors.interface import Sink, Source, Stage
+from ..engine.connectors.source import Rows
+from ..engine.execution.planned import Planned
+from ..engine.operators.blocks import Block, Columns
+from ..engine.operators.calls import Call
+from ..engine.operators.failures import Failures
+from ..engine.operators.operator import Operator
+from ..engine.operators.routes import Place, Routes
+from ..engine.operators.stages import Dead
+from ..engine.operators.watermarks import EventTime
+from ..engine.pipeline.description import Pipeline
+from ..engine.pipeline.plan import plan
 
 Opened = Callable[[int], contextlib.AbstractContextManager[Planned]]
 Row = Any

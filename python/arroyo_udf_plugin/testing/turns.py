@@ -14,10 +14,10 @@ import collections
 import threading
 from collections.abc import Mapping, Sequence
 
-from ..connectors.interface import Json, Partition, Source
-from ..connectors.source import Rows
-from ..engine.progress import Progress
-from ..engine.runner import Interval
+from ..engine.connectors.interface import Json, Partition, Source
+from ..engine.connectors.source import Rows
+from ..engine.execution.progress import Progress
+from ..engine.execution.runner import Interval
 
 
 class Turns:

@@ -26,14 +26,14 @@ from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
 
-from ..connectors.disk import using
-from ..engine.progress import Ended, Progress
-from ..engine.restoring import Restored, Restoring, checkpoints_in, planned_restore, restore
-from ..engine.runner import run
-from ..engine.stopping import StopRequest
-from ..engine.store import Store, open_store
-from ..pipeline.plan import Planned as PlannedPipeline
-from ..pipeline.replayed import Choice, replaying
+from ..engine.connectors.disk import using
+from ..engine.execution.progress import Ended, Progress
+from ..engine.execution.restoring import Restored, Restoring, checkpoints_in, planned_restore, restore
+from ..engine.execution.runner import run
+from ..engine.execution.stopping import StopRequest
+from ..engine.execution.store import Store, open_store
+from ..engine.pipeline.plan import Planned as PlannedPipeline
+from ..engine.pipeline.replayed import Choice, replaying
 from .disk import ProcessDisk, SimulatedDisk
 from .scenario import Scenario
 from .turns import InTurn, Turns

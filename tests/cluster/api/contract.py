@@ -66,7 +66,7 @@ SHAPES = {
 }
 
 OURS = {"Pipeline": "waits_for?: str", "Job": "waits_for?: str"}
-"""Fields that Arroyo's answers do not have; docs/engine_api.md names them."""
+"""Fields that Arroyo's answers do not have; docs/cluster_api.md names them."""
 
 _PART = re.compile(r"\s*(\w+)(\?)?: ([^,]+?)\s*(?:,|$)")
 _PLAIN = {"str": str, "bool": bool, "int": int, "number": (int, float), "micros": int, "any": object}

@@ -18,7 +18,7 @@ from arroyo_udf_plugin.cluster.database.models import JobStatus
 from arroyo_udf_plugin.cluster.functions import builder as builder_module
 from arroyo_udf_plugin.cluster.functions.builder import Builder
 from arroyo_udf_plugin.cluster.records import Records
-from arroyo_udf_plugin.engine.store import Store, open_store
+from arroyo_udf_plugin.engine.execution.store import Store, open_store
 from arroyo_udf_plugin.errors import InvalidArgument
 
 pytestmark = pytest.mark.cluster

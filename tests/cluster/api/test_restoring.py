@@ -18,8 +18,8 @@ from arroyo_udf_plugin.cluster.database import history
 from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.functions.builder import Builder
 from arroyo_udf_plugin.cluster.records import Records
-from arroyo_udf_plugin.engine.epoch_files import EpochFiles
-from arroyo_udf_plugin.engine.store import open_store
+from arroyo_udf_plugin.engine.execution.epoch_files import EpochFiles
+from arroyo_udf_plugin.engine.execution.store import open_store
 from conftest import CACHE, Stored
 
 API = "/api/v1/pipelines"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from arroyo_udf_plugin.cluster.functions.allowed_paths import check
-from arroyo_udf_plugin.planner.text import Refused, Text
+from arroyo_udf_plugin.engine.planner.text import Refused, Text
 
 
 def told(path: str, root: Path, option: str = "path") -> str:

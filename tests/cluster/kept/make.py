@@ -23,8 +23,8 @@ from arroyo_udf_plugin.cluster.database.database import LATEST, Database
 from arroyo_udf_plugin.cluster.database.models import Artifact, Checkpoint, JobStatus, Leftover
 from arroyo_udf_plugin.cluster.task import Report, Task, run
 from arroyo_udf_plugin.cluster.wishes import settings
-from arroyo_udf_plugin.engine.stopping import StopRequest
-from arroyo_udf_plugin.pipeline.description import Impulse, Parts, Pipeline, described
+from arroyo_udf_plugin.engine.execution.stopping import StopRequest
+from arroyo_udf_plugin.engine.pipeline.description import Impulse, Parts, Pipeline, described
 
 HERE = Path(__file__).parent
 KEY = HERE / "test.key"

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from arroyo_udf_plugin.connectors.json_values import BY_PATH
+from arroyo_udf_plugin.engine.connectors.json_values import BY_PATH
 
 Steps = tuple[str | int, ...]
 MISSING: Any = object()

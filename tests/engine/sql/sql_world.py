@@ -22,13 +22,13 @@ from datafusion import SessionConfig, SessionContext, udf
 from plain_json import plain
 
 from arroyo_udf_plugin import failpoints
-from arroyo_udf_plugin.connectors.parts import Parts
-from arroyo_udf_plugin.engine.embedded import run_pipeline
-from arroyo_udf_plugin.pipeline.description import Checkpoints, Pipeline
-from arroyo_udf_plugin.pipeline.plan import plan
-from arroyo_udf_plugin.planner.script import Script
-from arroyo_udf_plugin.planner.text import Text
-from arroyo_udf_plugin.sql.native_calls import Written, with_native
+from arroyo_udf_plugin.engine.connectors.parts import Parts
+from arroyo_udf_plugin.engine.datafusion.native_calls import Written, with_native
+from arroyo_udf_plugin.engine.execution.embedded import run_pipeline
+from arroyo_udf_plugin.engine.pipeline.description import Checkpoints, Pipeline
+from arroyo_udf_plugin.engine.pipeline.plan import plan
+from arroyo_udf_plugin.engine.planner.script import Script
+from arroyo_udf_plugin.engine.planner.text import Text
 
 FUNCTIONS = """
 import asyncio

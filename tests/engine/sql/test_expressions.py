@@ -6,17 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from arroyo_udf_plugin.planner.expressions import (
-    Call,
-    Case,
-    Expression,
-    Group,
-    Operation,
-    conjuncts,
-)
-from arroyo_udf_plugin.planner.parsing import parsed
-from arroyo_udf_plugin.planner.text import Text, Wrong
-from arroyo_udf_plugin.sql.tokens import tokens
+from arroyo_udf_plugin.engine.datafusion.tokens import tokens
+from arroyo_udf_plugin.engine.planner.expressions import Call, Case, Expression, Group, Operation, conjuncts
+from arroyo_udf_plugin.engine.planner.parsing import parsed
+from arroyo_udf_plugin.engine.planner.text import Text, Wrong
 
 FUNCTIONS = {"f": SimpleNamespace(is_once=True), "ticket": SimpleNamespace(is_once=False)}
 

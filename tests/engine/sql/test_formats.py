@@ -13,16 +13,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sql_world import run_killed
 
-from arroyo_udf_plugin.connectors.described import Described
-from arroyo_udf_plugin.connectors.files import Files
-from arroyo_udf_plugin.connectors.parts import Parts
-from arroyo_udf_plugin.connectors.standard_input import StandardInput
-from arroyo_udf_plugin.connectors.standard_output import StandardOutput
-from arroyo_udf_plugin.engine.embedded import run_pipeline
+from arroyo_udf_plugin.engine.connectors.described import Described
+from arroyo_udf_plugin.engine.connectors.files import Files
+from arroyo_udf_plugin.engine.connectors.parts import Parts
+from arroyo_udf_plugin.engine.connectors.standard_input import StandardInput
+from arroyo_udf_plugin.engine.connectors.standard_output import StandardOutput
+from arroyo_udf_plugin.engine.execution.embedded import run_pipeline
+from arroyo_udf_plugin.engine.pipeline.description import described
+from arroyo_udf_plugin.engine.planner.script import Script
+from arroyo_udf_plugin.engine.planner.text import Refused
 from arroyo_udf_plugin.errors import ArroyoUdfError
-from arroyo_udf_plugin.pipeline.description import described
-from arroyo_udf_plugin.planner.script import Script
-from arroyo_udf_plugin.planner.text import Refused
 
 pytestmark = pytest.mark.usefixtures("folder")
 

@@ -21,9 +21,9 @@ from datafusion import SessionContext, udf
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
-from arroyo_udf_plugin.engine.embedded import run_pipeline
+from arroyo_udf_plugin.engine.execution.embedded import run_pipeline
+from arroyo_udf_plugin.engine.planner.script import Script
 from arroyo_udf_plugin.errors import InvalidArgument, RowError
-from arroyo_udf_plugin.planner.script import Script
 
 pytestmark = [pytest.mark.usefixtures("folder"), pytest.mark.once]
 

@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from arroyo_udf_plugin.connectors.json_values import JsonFunction
+from arroyo_udf_plugin.engine.connectors.json_values import JsonFunction
+from arroyo_udf_plugin.engine.datafusion.columns import MultiHash
+from arroyo_udf_plugin.engine.datafusion.query import Query, Select, WrongQuery
 from arroyo_udf_plugin.errors import InvalidArgument
-from arroyo_udf_plugin.sql.columns import MultiHash
-from arroyo_udf_plugin.sql.query import Query, Select, WrongQuery
 
 NULL_8 = "be637bf2e7ab4aec17dbb924bfd111e6"
 NULL_4 = "c61571a9fa58278456b1430ea9e34626"

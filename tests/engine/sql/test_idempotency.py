@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from sql_world import run, run_killed
 
-from arroyo_udf_plugin.engine.embedded import run_pipeline
-from arroyo_udf_plugin.pipeline.document import pipeline_of
+from arroyo_udf_plugin.engine.execution.embedded import run_pipeline
+from arroyo_udf_plugin.engine.pipeline.document import pipeline_of
 
 pytestmark = pytest.mark.once
 

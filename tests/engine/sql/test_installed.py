@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from sql_world import run
 
-from arroyo_udf_plugin.planner.installed import installed
-from arroyo_udf_plugin.planner.script import Script
-from arroyo_udf_plugin.planner.text import Refused
+from arroyo_udf_plugin.engine.planner.installed import installed
+from arroyo_udf_plugin.engine.planner.script import Script
+from arroyo_udf_plugin.engine.planner.text import Refused
 
 pytestmark = pytest.mark.usefixtures("folder")
 

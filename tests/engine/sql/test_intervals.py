@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 from datafusion import SessionConfig, SessionContext
 
-from arroyo_udf_plugin.engine.embedded import run_pipeline
-from arroyo_udf_plugin.engine.progress import Summary
+from arroyo_udf_plugin.engine.execution.embedded import run_pipeline
+from arroyo_udf_plugin.engine.execution.progress import Summary
+from arroyo_udf_plugin.engine.planner.script import Script
 from arroyo_udf_plugin.errors import ArroyoUdfError
-from arroyo_udf_plugin.planner.script import Script
 
 pytestmark = [pytest.mark.usefixtures("folder"), pytest.mark.once]
 

@@ -10,10 +10,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from plain_json import MISSING, dumped, loaded, plain, plain_answer
 
-from arroyo_udf_plugin.connectors.json_values import BY_KEYS, BY_PATH, JsonFunction
+from arroyo_udf_plugin.engine.connectors.json_values import BY_KEYS, BY_PATH, JsonFunction
+from arroyo_udf_plugin.engine.datafusion.native_calls import WrongCall, with_native
+from arroyo_udf_plugin.engine.datafusion.query import Failed, Query, Select, WrongQuery
 from arroyo_udf_plugin.errors import InvalidArgument
-from arroyo_udf_plugin.sql.native_calls import WrongCall, with_native
-from arroyo_udf_plugin.sql.query import Failed, Query, Select, WrongQuery
 
 KEYS = st.sampled_from(["a", "b", "", "é😀", 'q"\\\n', "\ud800"])
 NAMES = st.sampled_from(["a", "b", "c"])

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from sql_world import pipeline_of, results_of, run
 
-from arroyo_udf_plugin.pipeline.description import Checkpoints, described
+from arroyo_udf_plugin.engine.pipeline.description import Checkpoints, described
 
 pytestmark = [pytest.mark.usefixtures("folder"), pytest.mark.once]
 
-CHILD = Path(__file__).parents[1] / "kill" / "child.py"
+CHILD = Path(__file__).parents[1] / "execution" / "kill" / "child.py"
 CALLS = """
 CREATE VIEW v AS
 SELECT id, alt, tail, CASE WHEN alt >= 0 THEN label(tail, positive(alt)) ELSE 'low' END AS l

@@ -14,10 +14,10 @@ import pytest
 from sql_world import Killed, killer
 
 from arroyo_udf_plugin import failpoints
-from arroyo_udf_plugin.engine.embedded import run_pipeline
-from arroyo_udf_plugin.engine.progress import Summary
-from arroyo_udf_plugin.pipeline.description import Checkpoints, Join, Windows
-from arroyo_udf_plugin.planner.script import Script
+from arroyo_udf_plugin.engine.execution.embedded import run_pipeline
+from arroyo_udf_plugin.engine.execution.progress import Summary
+from arroyo_udf_plugin.engine.pipeline.description import Checkpoints, Join, Windows
+from arroyo_udf_plugin.engine.planner.script import Script
 
 pytestmark = pytest.mark.usefixtures("folder")
 

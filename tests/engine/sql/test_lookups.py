@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from sql_world import PLANES, pipeline_of, run, run_killed
 
-from arroyo_udf_plugin.connectors.database import open_database
-from arroyo_udf_plugin.connectors.table import Table
-from arroyo_udf_plugin.pipeline.description import Join, Lookup, Sql
-from arroyo_udf_plugin.planner.text import Refused
+from arroyo_udf_plugin.engine.connectors.database import open_database
+from arroyo_udf_plugin.engine.connectors.table import Table
+from arroyo_udf_plugin.engine.pipeline.description import Join, Lookup, Sql
+from arroyo_udf_plugin.engine.planner.text import Refused
 
 pytestmark = [pytest.mark.usefixtures("folder"), pytest.mark.once]
 

@@ -16,14 +16,14 @@ import pytest
 from sql_world import Killed
 
 from arroyo_udf_plugin import failpoints, load
-from arroyo_udf_plugin.engine.embedded import run_pipeline
+from arroyo_udf_plugin.engine.datafusion.whole import Whole
+from arroyo_udf_plugin.engine.execution.embedded import run_pipeline
+from arroyo_udf_plugin.engine.pipeline.description import Checkpoints
+from arroyo_udf_plugin.engine.pipeline.explain import explained
+from arroyo_udf_plugin.engine.pipeline.plan import plan
+from arroyo_udf_plugin.engine.planner.script import Script
+from arroyo_udf_plugin.engine.planner.text import Refused
 from arroyo_udf_plugin.errors import RowError
-from arroyo_udf_plugin.pipeline.description import Checkpoints
-from arroyo_udf_plugin.pipeline.explain import explained
-from arroyo_udf_plugin.pipeline.plan import plan
-from arroyo_udf_plugin.planner.script import Script
-from arroyo_udf_plugin.planner.text import Refused
-from arroyo_udf_plugin.sql.whole import Whole
 
 pytestmark = pytest.mark.once
 

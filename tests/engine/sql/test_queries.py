@@ -13,9 +13,9 @@ import pytest
 from sql_world import PRELUDE, Query, reference, run, run_killed
 
 from arroyo_udf_plugin import load
-from arroyo_udf_plugin.pipeline.plan import plan
-from arroyo_udf_plugin.planner.script import Script
-from arroyo_udf_plugin.planner.text import Refused
+from arroyo_udf_plugin.engine.pipeline.plan import plan
+from arroyo_udf_plugin.engine.planner.script import Script
+from arroyo_udf_plugin.engine.planner.text import Refused
 
 QUERIES = {path.stem: Query.read(path) for path in sorted((Path(__file__).parent / "queries").glob("*.sql"))}
 ANSWERED = {name: query for name, query in QUERIES.items() if query.refused is None}

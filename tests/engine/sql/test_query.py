@@ -7,9 +7,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from arroyo_udf_plugin.sql import feed, query
-from arroyo_udf_plugin.sql.query import Failed, Found, Query, Select, WrongQuery
-from arroyo_udf_plugin.sql.tokens import Unreadable, column_name, tokens, with_now
+from arroyo_udf_plugin.engine.datafusion import feed, query
+from arroyo_udf_plugin.engine.datafusion.query import Failed, Found, Query, Select, WrongQuery
+from arroyo_udf_plugin.engine.datafusion.tokens import Unreadable, column_name, tokens, with_now
 
 SCHEMA = pa.schema([("n", pa.int64()), ("s", pa.string()), ("l", pa.list_(pa.int64()))])
 

@@ -14,14 +14,14 @@ import pyarrow.parquet as pq
 import pytest
 from sql_world import FLIGHTS
 
-from arroyo_udf_plugin.engine.embedded import run_pipeline
+from arroyo_udf_plugin.engine.execution.embedded import run_pipeline
+from arroyo_udf_plugin.engine.pipeline.description import Checkpoints, Pipeline, Windows
+from arroyo_udf_plugin.engine.pipeline.explain import explained
+from arroyo_udf_plugin.engine.pipeline.plan import plan
+from arroyo_udf_plugin.engine.pipeline.problems import InvalidPipeline
+from arroyo_udf_plugin.engine.planner.script import Script
+from arroyo_udf_plugin.engine.planner.text import Refused
 from arroyo_udf_plugin.errors import InvalidArgument, RowError
-from arroyo_udf_plugin.pipeline.description import Checkpoints, Pipeline, Windows
-from arroyo_udf_plugin.pipeline.explain import explained
-from arroyo_udf_plugin.pipeline.plan import plan
-from arroyo_udf_plugin.pipeline.problems import InvalidPipeline
-from arroyo_udf_plugin.planner.script import Script
-from arroyo_udf_plugin.planner.text import Refused
 
 pytestmark = pytest.mark.usefixtures("folder")
 

@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 import pytest
 from datafusion import SessionContext
 
-from arroyo_udf_plugin.engine.embedded import run_pipeline
-from arroyo_udf_plugin.planner.script import Script
+from arroyo_udf_plugin.engine.execution.embedded import run_pipeline
+from arroyo_udf_plugin.engine.planner.script import Script
 
 pytestmark = pytest.mark.once
 

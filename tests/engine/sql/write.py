@@ -15,8 +15,8 @@ from pathlib import Path
 from sql_world import FUNCTIONS, PRELUDE, Query, pipeline_of, reference, results_of, write_flights
 
 from arroyo_udf_plugin import build, load
-from arroyo_udf_plugin.planner.script import Script
-from arroyo_udf_plugin.planner.text import Refused
+from arroyo_udf_plugin.engine.planner.script import Script
+from arroyo_udf_plugin.engine.planner.text import Refused
 
 QUERIES = (Path(__file__).parent / "queries").resolve()
 

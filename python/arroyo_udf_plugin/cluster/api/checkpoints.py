@@ -16,13 +16,13 @@ import fastapi
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
-from ...engine.epoch_files import EpochFiles
-from ...engine.savepoints import Savepoint as Taken
-from ...engine.savepoints import Savepoints
-from ...engine.store import Store, open_store
+from ...engine.execution.epoch_files import EpochFiles
+from ...engine.execution.savepoints import Savepoint as Taken
+from ...engine.execution.savepoints import Savepoints
+from ...engine.execution.store import Store, open_store
+from ...engine.pipeline.description import Pipeline as Description
+from ...engine.pipeline.plan import sink_names
 from ...errors import InvalidArgument, WrongCheckpoints
-from ...pipeline.description import Pipeline as Description
-from ...pipeline.plan import sink_names
 from ..database import history, places
 from ..database import pipelines as rows
 from ..database.database import now

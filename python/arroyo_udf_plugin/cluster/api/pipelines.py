@@ -14,9 +14,9 @@ from fastapi.responses import Response
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
-from ...engine.epoch_files import EpochFiles
-from ...engine.manifest import difference
-from ...engine.store import open_store
+from ...engine.execution.epoch_files import EpochFiles
+from ...engine.execution.manifest import difference
+from ...engine.execution.store import open_store
 from ...errors import InvalidArgument, InvalidState
 from ..database import history, places
 from ..database import pipelines as rows

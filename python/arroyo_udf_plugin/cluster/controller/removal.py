@@ -25,7 +25,7 @@ from pathlib import Path
 
 from sqlalchemy.orm import Session
 
-from ...engine.store import open_store
+from ...engine.execution.store import open_store
 from ..configuration import Settings
 from ..database import jobs, pipelines, places
 from ..database.database import Database, now

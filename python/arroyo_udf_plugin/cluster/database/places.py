@@ -20,8 +20,8 @@ from sqlalchemy import ColumnElement, delete, exists, or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from ...connectors.described import VARIABLE
-from ...connectors.location import Location, location_of
+from ...engine.connectors.described import VARIABLE
+from ...engine.connectors.location import Location, location_of
 from ...errors import ArroyoUdfError, InvalidArgument
 from .database import Database, LeaderLock, now
 from .errors import InUse

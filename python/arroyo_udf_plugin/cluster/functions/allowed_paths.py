@@ -14,11 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...connectors.described import VARIABLE
-from ...connectors.location import DATABASES, Location, database_of, pattern_of
+from ...engine.connectors.described import VARIABLE
+from ...engine.connectors.location import DATABASES, Location, database_of, pattern_of
+from ...engine.planner.statements import CreateTable, Set, Statement, statement_of
+from ...engine.planner.text import Text, Wrong
 from ...errors import InvalidArgument
-from ...planner.statements import CreateTable, Set, Statement, statement_of
-from ...planner.text import Text, Wrong
 
 
 def check(text: Text, roots: Sequence[str]) -> None:

@@ -18,8 +18,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ...connectors.location import location_of
-from ...engine.store import AlreadyThere, LocalStore, open_store
+from ...engine.connectors.location import location_of
+from ...engine.execution.store import AlreadyThere, LocalStore, open_store
 from ...errors import LoadError
 
 LIBRARIES = "libraries"

@@ -22,7 +22,7 @@ from pathlib import Path
 import pydantic
 
 from ...abi import ABI_VERSION
-from ...engine.store import LocalStore
+from ...engine.execution.store import LocalStore
 from ...errors import ArroyoUdfError
 from ...version import PLUGIN_FORMAT, __version__
 from .artifacts import LIBRARIES, copied, new_place, store, verified

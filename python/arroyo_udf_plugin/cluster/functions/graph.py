@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from ...connectors.table import Table
-from ...operator.routes import Place, place_of_source
-from ...pipeline.description import (
+from ...engine.connectors.table import Table
+from ...engine.operators.routes import Place, place_of_source
+from ...engine.pipeline.description import (
     Deduplicate,
     Functions,
     Join,
@@ -28,8 +28,8 @@ from ...pipeline.description import (
     WholeQuery,
     Windows,
 )
-from ...pipeline.plan import Planned, sink_names
-from ...pipeline.routing import operator_names
+from ...engine.pipeline.plan import Planned, sink_names
+from ...engine.pipeline.routing import operator_names
 
 _T = TypeVar("_T")
 _CONNECTORS = {"files": "filesystem", "parts": "filesystem", "file": "single_file"}

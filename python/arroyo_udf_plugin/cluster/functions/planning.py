@@ -12,17 +12,17 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ...connectors.location import confined_to
-from ...connectors.preview import Preview
-from ...connectors.single import File
+from ...engine.connectors.location import confined_to
+from ...engine.connectors.preview import Preview
+from ...engine.connectors.single import File
+from ...engine.datafusion.tokens import Unreadable, tokens
+from ...engine.pipeline.description import Checkpoints, Pipeline, SinkModel, described
+from ...engine.pipeline.plan import plan
+from ...engine.pipeline.problems import nearest
+from ...engine.planner.script import Script
+from ...engine.planner.statements import CreateTable
+from ...engine.planner.text import Refused, Text, Wrong
 from ...errors import ArroyoUdfError
-from ...pipeline.description import Checkpoints, Pipeline, SinkModel, described
-from ...pipeline.plan import plan
-from ...pipeline.problems import nearest
-from ...planner.script import Script
-from ...planner.statements import CreateTable
-from ...planner.text import Refused, Text, Wrong
-from ...sql.tokens import Unreadable, tokens
 from ..partitions import fixed
 from . import allowed_paths
 from .artifacts import verified

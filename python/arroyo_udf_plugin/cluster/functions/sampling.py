@@ -1,7 +1,7 @@
 """The fields of a table from a sample: the columns of its source, and of text cells what the first rows look like.
 
 Text is taken for a number, a truth value or a time if all cells of the sample are one and lose nothing by it, as for
-`--types auto` (connectors/inferred.py).
+`--types auto` (engine/connectors/inferred.py).
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from ...connectors.cells import JSON_VALUE, CellType
-from ...connectors.inferred import type_of
-from ...connectors.interface import Source
+from ...engine.connectors.cells import JSON_VALUE, CellType
+from ...engine.connectors.inferred import type_of
+from ...engine.connectors.interface import Source
 from ...errors import InvalidArgument
 
 Field = Mapping[str, Any]

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from ...engine.stopping import StopRequest
+from ...engine.execution.stopping import StopRequest
 from ..configuration import Settings
 from ..states import Event
 from ..task import NOTHING_RUNS, Report, Task, Tell, request, run

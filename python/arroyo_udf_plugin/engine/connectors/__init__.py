@@ -1,0 +1,30 @@
+"""Files, streams, object stores and tables as record batches: what `run` and pipelines read and write.
+
+options.py   how inputs are read and outputs written, as the user chose
+source.py    FileSource: one or more inputs as `Rows`
+sink.py      FileSink: batches to one output
+cells.py     text cells: their Arrow type, and how they are parsed
+
+interface.py                             what the engine asks of the sources and sinks of a pipeline
+impulse.py, files.py, standard_input.py   the sources, each with its keys in a description; file_source.py reads files
+parts.py, single.py, table.py, standard_output.py, blackhole.py   the sinks, the same way
+described.py, read.py, written.py                 the keys that several have
+bad_records.py                                    what happens to rows that could not be read
+
+inputs.py, formats.py, type_names.py   what names mean: files, endings, types
+object_store.py, folder.py             files that are elsewhere
+interrupt.py, read_ahead.py            waiting that does not hold up an event loop, and can be ended
+database.py, table_types.py            what SQLite and PostgreSQL have in common
+blocks.py                              bytes of text as whole records
+delimited.py, json_lines.py, typed.py  one format each, in and out
+json_values.py                         JSON in columns of texts
+row_metadata.py                        columns of what is known about rows of files
+schemas.py                             columns by name
+place.py                               where an output's bytes go until it is complete
+
+Guarantees (D1 to D5): only a few batches are in memory. A cell of a text file keeps its text until a function or
+`types` asks for a value. An output file appears under its name only when it is complete. What a user can get wrong is
+an InvalidArgument that names the file.
+"""
+
+from __future__ import annotations

@@ -1,0 +1,210 @@
+"""Which files the inputs of a run are: names, folders, patterns and URLs as a list of files, each opened once."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import glob
+import io
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any, cast
+
+import pyarrow as pa
+
+from ...errors import InvalidArgument
+from . import blocks, object_store
+from .formats import Kind, has_ending, kind_of
+from .interrupt import Interrupt
+from .location import Location, pattern_of
+
+_PATIENCE = 5.0  # seconds for a store that does not answer, before anything runs
+
+
+@dataclasses.dataclass(frozen=True)
+class Version:
+    """What changes when a file is written: its size, and its etag, or the time of its last change."""
+
+    size: int
+    etag: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Input:
+    """name: for people. path: of a local file; None is standard input, or an object. regular: it can be opened more
+    than once. object: in an object store."""
+
+    name: str
+    path: Path | None
+    kind: Kind
+    regular: bool
+    object: object_store.Object | None = None
+
+    @property
+    def is_local(self) -> bool:
+        """Whether reading never waits for others."""
+        return self.regular and self.object is None
+
+    def admitted(self) -> Input:
+        """Itself. Raises InvalidArgument for a file that may not be read: see `Location`. Before each opening."""
+        if self.path is not None:
+            Location(self.name, self.path).admitted()
+        return self
+
+    def again(self, interrupt: Interrupt | None = None) -> Input:
+        """A regular file as it is now. Raises FileNotFoundError if it is gone. interrupt: ends the wait for a store."""
+        if self.object is None:
+            return self
+        now = object_store.look(self.object, object_store.PATIENCE, interrupt)
+        return dataclasses.replace(self, object=now)
+
+    def version(self) -> Version:
+        """Of a regular file: of a local one now, of an object when it was looked at."""
+        if self.object is not None:
+            return Version(self.object.size, self.object.etag)
+        assert self.path is not None
+        status = os.stat(self.path)
+        return Version(status.st_size, str(status.st_mtime_ns))
+
+
+def found(
+    inputs: Sequence[str | os.PathLike[str]],
+    chosen: str | None,
+    again: Interrupt | None = None,
+    may_lack: bool = False,
+) -> list[Input]:
+    """The files that `inputs` name. Raises InvalidArgument for none, and for files of several formats.
+
+    again: they have been found before, and what is gone meanwhile is no error. It ends the wait for a store.
+    may_lack: what is not there yet is none, either.
+    """
+    may_lack = may_lack or again is not None
+    files: list[Input] = []
+    for given in inputs:
+        try:
+            for file in _found(os.fspath(given), chosen, again):
+                name = os.fsencode(file.name).decode(errors="backslashreplace")
+                files.append(dataclasses.replace(file, name=name))
+        except NoFile:
+            if not may_lack:
+                raise
+    if not files and not may_lack:
+        raise InvalidArgument("no input is given")
+    if [file.name for file in files].count("-") > 1:
+        raise InvalidArgument("standard input can be read only once")
+    for file in files:
+        if file.kind.format != files[0].kind.format:
+            raise InvalidArgument(
+                f"{files[0].name} is {files[0].kind.format} and {file.name} is {file.kind.format}: "
+                "all inputs of a run have one format"
+            )
+    return files
+
+
+class NoFile(InvalidArgument):
+    """An input names no file."""
+
+
+def _found(name: str, chosen: str | None, again: Interrupt | None = None) -> Iterator[Input]:
+    if name == "-":
+        yield Input(name, None, kind_of(name, chosen, "--in-format"), False)
+        return
+    where = pattern_of(name)
+    if where.path is None:
+        yield from _objects(name, chosen, again)
+        return
+    name = where.text
+    where.admitted()
+    try:
+        mode = os.stat(name).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        names = sorted(glob.glob(name, recursive=True)) if glob.has_magic(name) else []
+        if not names:
+            what = "no file has such a name" if glob.has_magic(name) else "there is no such file"
+            raise NoFile(f"{name}: {what}") from None
+        for each in names:
+            if not os.path.isdir(each):
+                yield from _found(each, chosen)
+        return
+    except OSError as error:
+        raise InvalidArgument(f"cannot read {name}: {error.strerror}") from error
+    except ValueError as error:
+        raise InvalidArgument(f"cannot read {name!r}: {error}") from error
+    if stat.S_ISDIR(mode):
+        yield from _in_folder(name, chosen)
+    elif chosen is None and not stat.S_ISREG(mode) and not has_ending(name):
+        yield Input(name, Path(name), Kind("csv", None), False)
+    else:
+        yield Input(name, Path(name), kind_of(name, chosen, "--in-format"), stat.S_ISREG(mode))
+
+
+def _in_folder(folder: str, chosen: str | None) -> Iterator[Input]:
+    """The files of a folder by name. Hidden ones and those like `_SUCCESS` do not count, as elsewhere."""
+    try:
+        with os.scandir(folder) as entries:
+            names = sorted(e.name for e in entries if e.is_file() and not e.name.startswith((".", "_")))
+    except OSError as error:
+        raise InvalidArgument(f"cannot read the folder {folder}: {error.strerror}") from error
+    if not names:
+        raise NoFile(f"{folder}: the folder has no files")
+    for name in names:
+        yield from _found(os.path.join(folder, name), chosen)
+
+
+def _objects(url: str, chosen: str | None, again: Interrupt | None) -> Iterator[Input]:
+    none = True
+    for each in object_store.objects(url, _PATIENCE if again is None else object_store.PATIENCE, again):
+        none = False
+        yield Input(each.name, None, kind_of(each.name, chosen, "--in-format"), True, each)
+    if none:
+        raise NoFile(f"{url}: there is no such object, and no object in such a folder")
+
+
+class _Stream(io.FileIO):
+    """A pipe or the like, at its end after an interrupt."""
+
+    def __init__(self, fd: int, interrupt: Interrupt) -> None:
+        super().__init__(fd)
+        self._interrupt = interrupt
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        while not self._interrupt.wait(None, self.fileno()):
+            data: bytes | None = super().read(-1 if size is None else size)
+            if data is not None:
+                return data
+        return b""
+
+
+def opened(file: Input, open_: contextlib.ExitStack, interrupt: Interrupt | None) -> IO[bytes]:
+    """The file's bytes, decompressed. A read returns what a pipe has so far. Raises OSError.
+
+    interrupt: ends reading, if a read may wait. Not for `is_local` files.
+    """
+    stream: Any
+    if file.object is not None:
+        stream = io.BufferedReader(object_store.ObjectFile(file.object, interrupt), blocks.BLOCK_BYTES)
+    else:
+        # Without waiting: a FIFO would wait for its writer here, and no interrupt could end that.
+        wait = 0 if interrupt is None else os.O_NONBLOCK
+        fd = os.dup(0) if file.path is None else os.open(file.path, os.O_RDONLY | os.O_CLOEXEC | wait)
+        stream = open_.enter_context(io.FileIO(fd) if interrupt is None else _Stream(fd, interrupt))
+    if file.kind.compression is not None:
+        stream = open_.enter_context(pa.CompressedInputStream(pa.PythonFile(stream, "r"), file.kind.compression))
+    return cast(IO[bytes], stream)
+
+
+@contextlib.contextmanager
+def readable(file: Input) -> Iterator[None]:
+    """Errors of reading, as InvalidArgument with the file's name."""
+    try:
+        yield
+    except (OSError, pa.ArrowException, UnicodeError) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # pyarrow's own lack it
+            raise InvalidArgument(f"cannot read {file.name}: {error.strerror}") from error
+        what = file.kind.compression or file.kind.format
+        reason = str(error).rstrip(".")
+        raise InvalidArgument(
+            f"cannot read {file.name}: {reason}. Is it cut off, or not {what}? (--in-format names another format)"
+        ) from error

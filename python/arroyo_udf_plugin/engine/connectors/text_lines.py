@@ -1,0 +1,92 @@
+"""Lines as rows of one column, `value`: any text, or the JSON values of newline JSON that is not taken apart.
+
+A line is a row, an empty one, too. A line that is not UTF-8, or no JSON where that is wanted, is a refused row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...errors import InvalidArgument
+from .blocks import blocks
+from .cells import decoded
+from .piece import KEPT, Piece
+
+COLUMN = "value"
+SCHEMA = pa.schema([(COLUMN, pa.string())])
+
+
+class TextReader:
+    """read: the file's bytes, see `blocks`. name: for error texts. wrong: what is wrong with a line; None: nothing."""
+
+    rows = None
+    schema = SCHEMA
+
+    def __init__(self, read: Callable[[int], bytes], name: str, wrong: Callable[[bytes], str | None]) -> None:
+        self._blocks, self._wrong = blocks(read, b"", name), wrong
+
+    def pieces(self, columns: list[int], most_rows: int, start: int = 1) -> Iterator[Piece]:
+        """Batches, each with the number of its first line. start: the first line to read."""
+        number = 1
+        for block in self._blocks:
+            lines = block.removesuffix(b"\n").split(b"\n")
+            for first in range(max(start - number, 0), len(lines), most_rows):
+                rows, refused = self._rows(lines[first : first + most_rows])
+                yield number + first, pa.record_batch([rows] * len(columns), [COLUMN] * len(columns)), refused
+            number += len(lines)
+
+    def _rows(self, lines: list[bytes]) -> tuple[pa.Array, dict[int, str]]:
+        wrong = {at: text for at, line in enumerate(lines) if (text := self._wrong(line)) is not None}
+        refused = {
+            at: f"the line {text}: {lines[at][: 4 * KEPT].decode(errors='replace')[:KEPT]!r}"
+            for at, text in wrong.items()
+        }
+        kept = [None if at in refused else line for at, line in enumerate(lines)]
+        return pa.array(kept, pa.binary()).cast(pa.string()), refused
+
+
+def no_text(line: bytes) -> str | None:
+    """What is wrong with a line of text."""
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return "is not UTF-8"
+    return None
+
+
+class TextWriter:
+    """Lines of the only column. write: takes bytes. null: the line of a null.
+
+    Line ends within a text would end its line: `one_line` makes one of it. Raises InvalidArgument for other columns.
+    """
+
+    def __init__(
+        self, write: Callable[[Any], object], name: str, schema: pa.Schema, null: str, one_line: bool = False
+    ) -> None:
+        self._write, self._null, self._one_line = write, null, one_line
+        types = [pa.string() if _is_text(field.type) else field.type for field in schema]
+        if types != [pa.string()]:
+            told = ", ".join(f"{field.name} {field.type}" for field in schema)
+            raise InvalidArgument(f"{name}: lines of text have one column of texts, not {told}")
+
+    def write(self, table: pa.Table) -> None:
+        for batch in table.to_batches():
+            texts = decoded(batch.column(0)).cast(pa.large_string()).fill_null(self._null)
+            if self._one_line:
+                texts = pc.replace_substring_regex(texts, "[\r\n]+", " ")
+            ended = pc.binary_join_element_wise(
+                texts, pa.scalar("\n", pa.large_string()), pa.scalar("", pa.large_string())
+            )
+            self._write("".join(ended.to_pylist()).encode())
+
+    def close(self) -> None:
+        """Nothing is held back."""
+
+
+def _is_text(type_: pa.DataType) -> bool:
+    storage = type_.storage_type if isinstance(type_, pa.ExtensionType) else type_
+    return bool(pa.types.is_string(storage) or pa.types.is_large_string(storage))

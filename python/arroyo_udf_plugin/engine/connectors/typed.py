@@ -1,0 +1,126 @@
+"""Parquet and Arrow IPC: files with types, read and written by pyarrow."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from ...errors import InvalidArgument
+from . import object_store
+from .inputs import Input, opened
+from .interrupt import Interrupt
+from .options import Writing
+from .piece import Piece
+
+_BATCH_BYTES = 64 << 20
+COMPRESSIONS = {
+    "parquet": ("snappy", "zstd", "gzip", "lz4", "brotli", "none"),
+    "arrow": ("none", "zstd", "lz4"),
+    "arrows": ("none", "zstd", "lz4"),
+}
+
+
+class TypedReader:
+    """schema: of the file. rows: their number; None: unknown."""
+
+    def __init__(self, file: Input, open_: contextlib.ExitStack, interrupt: Interrupt | None) -> None:
+        self.rows: int | None = None
+        self._batches: Callable[[list[int], int, int], Iterator[tuple[int, pa.RecordBatch]]]
+        if file.kind.format == "arrows":
+            bytes_ = io.BufferedReader(cast(io.RawIOBase, opened(file, open_, interrupt)))
+            stream = open_.enter_context(pa.ipc.open_stream(bytes_))
+            self.schema: pa.Schema = stream.schema
+            self._batches = lambda columns, rows, start: _numbered(batch.select(columns) for batch in stream)
+            return
+        if not file.regular:
+            raise InvalidArgument(
+                f"{file.name}: {file.kind.format} is read from its end, so it must be a file; "
+                "--in-format arrows and csv can be streams"
+            )
+        is_parquet = file.kind.format == "parquet"
+        if file.object is not None:
+            source = open_.enter_context(pa.PythonFile(object_store.ObjectFile(file.object, interrupt), "r"))
+        else:
+            path = os.fsencode(cast(os.PathLike[str], file.path))  # as text, pyarrow takes UTF-8 only
+            source = open_.enter_context(pa.OSFile(path) if is_parquet else pa.memory_map(path))
+        if is_parquet:
+            parquet = open_.enter_context(pyarrow.parquet.ParquetFile(source))
+            self.rows = parquet.metadata.num_rows
+            self.schema = schema = parquet.schema_arrow
+            self._batches = lambda columns, rows, start: _parquet_batches(parquet, schema, columns, rows, start)
+        else:
+            ipc = open_.enter_context(pa.ipc.open_file(source))
+            self.schema = ipc.schema
+            numbers = range(ipc.num_record_batches)
+            self._batches = lambda columns, rows, start: _numbered(
+                ipc.get_batch(number).select(columns) for number in numbers
+            )
+
+    def pieces(self, columns: list[int], most_rows: int, start: int = 1) -> Iterator[Piece]:
+        """Batches of these columns, each with the number of its first row. start: the first row to read."""
+        for row, whole in self._batches(columns, most_rows, start):
+            for offset in range(max(0, start - row), whole.num_rows, most_rows):
+                yield row + offset, whole.slice(offset, most_rows), {}
+
+
+def _numbered(batches: Iterator[pa.RecordBatch], row: int = 1) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Each batch with the number of its first row."""
+    for batch in batches:
+        yield row, batch
+        row += batch.num_rows
+
+
+def _parquet_batches(
+    parquet: Any, schema: pa.Schema, columns: list[int], rows: int, start: int
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Batches of at most so many rows, and of fewer where rows are large; from the row group of the row `start` on."""
+    metadata = parquet.metadata
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    n_bytes = sum(group.total_byte_size for group in groups)
+    rows = max(1, min(rows, _BATCH_BYTES * metadata.num_rows // max(1, n_bytes)))
+    row, first = 1, 0
+    while first < len(groups) and row + groups[first].num_rows <= start:
+        row += groups[first].num_rows
+        first += 1
+    names = [schema.field(index).name for index in columns]
+    is_whole = len(columns) == len(schema)
+    batches = parquet.iter_batches(
+        batch_size=rows,
+        row_groups=range(first, len(groups)),
+        columns=None if is_whole else names,
+    )
+    yield from _numbered(batches if is_whole else (batch.select(names) for batch in batches), row)
+
+
+class TypedWriter:
+    """sink: a file object. Raises InvalidArgument for a compression that the format does not have."""
+
+    def __init__(self, sink: Any, name: str, format: str, schema: pa.Schema, writing: Writing) -> None:
+        chosen = writing.compression or COMPRESSIONS[format][0]
+        if chosen not in COMPRESSIONS[format]:
+            names = ", ".join(COMPRESSIONS[format])
+            raise InvalidArgument(f"{name}: the compressions of {format} are {names}, not {chosen}")
+        if format == "parquet" and (twice := next((one for one in schema.names if schema.names.count(one) > 1), None)):
+            raise InvalidArgument(f"{name}: Parquet with two columns {twice!r} cannot be read; rename one")
+        codec = None if chosen == "none" else chosen
+        self._group_rows = writing.row_group_rows if format == "parquet" else None
+        if format == "parquet":
+            self._writer = pyarrow.parquet.ParquetWriter(sink, schema, compression=codec or "none")
+        else:
+            new = pa.ipc.new_stream if format == "arrows" else pa.ipc.new_file
+            self._writer = new(sink, schema, options=pa.ipc.IpcWriteOptions(compression=codec))
+
+    def write(self, table: pa.Table) -> None:
+        if self._group_rows is None:
+            self._writer.write_table(table)
+        else:
+            self._writer.write_table(table, row_group_size=self._group_rows)
+
+    def close(self) -> None:
+        self._writer.close()

@@ -1,0 +1,260 @@
+"""The files of epochs in a store: which there are, what they say, and which of them are needed.
+
+    epochs/<number>.json                        what an epoch is: manifest.py
+    epochs/<number>.applied                     its rows are shown
+    states/<number>-<slice>-<operator>.arrow    of its operators; what a restored epoch has copied ends with its engine
+
+The newest epoch is what an engine goes on from. So many before it are retained, to go back to. Fences are no
+checkpoints, but stay: see checkpoints.py.
+
+Guarantees: what a retained epoch needs is not removed, also if its manifest is lost or damaged, so that a copy of that
+can be put back. What nothing needs is removed, at the next start at the latest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ...errors import InvalidArgument, WrongCheckpoints
+from ..connectors.unnamed import Data
+from .manifest import Manifest, StateFile, StoredRows
+from .retention import Retention
+from .store import Store
+
+_EPOCHS, _STATES = "epochs/", "states/"
+_NUMBERED = re.compile(r"(?:epochs|states)/(\d{10,})(\.json|\.applied|-\d+-\d+(?:-[0-9a-f]{32})?\.arrow)")
+
+
+@dataclasses.dataclass(frozen=True)
+class GoneBack:
+    """An older epoch as the newest one. epoch: its number. later: the rows of those that are given up: by number, for
+    each slice, by sink; None: the epoch cannot be read."""
+
+    epoch: int
+    manifest: Manifest
+    later: Mapping[int, tuple[dict[str, Any], ...] | None]
+
+
+@dataclasses.dataclass(frozen=True)
+class Kept:
+    """A retained epoch: the names of its states, and when it was taken (RFC 3339)."""
+
+    states: set[str]
+    time: str | None
+
+    @classmethod
+    def of(cls, manifest: Manifest) -> Kept:
+        return cls(manifest.state_names, manifest.time)
+
+
+@dataclasses.dataclass(frozen=True)
+class Checkpoint:
+    """An epoch that can be restored, unless there is a problem.
+
+    time: when it was taken (RFC 3339); None: an earlier program did not note it. state_bytes: of its operators.
+    """
+
+    epoch: int
+    time: str | None
+    state_bytes: int
+    problem: str | None
+
+
+class EpochFiles:
+    """Those of a store. Other files are left alone. Raises InvalidArgument for a store that fails."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    # ---- Names ----
+
+    @staticmethod
+    def name(number: int) -> str:
+        return f"{_EPOCHS}{number:010}.json"
+
+    @staticmethod
+    def applied(number: int) -> str:
+        return f"{_EPOCHS}{number:010}.applied"
+
+    @staticmethod
+    def state_name(number: int, slice: int, operator: int, engine: str = "") -> str:
+        """engine: that has copied it."""
+        return f"{_STATES}{number:010}-{slice}-{operator}{engine and f'-{engine}'}.arrow"
+
+    def numbers(self) -> list[int]:
+        return sorted(self._numbered(_EPOCHS, ".json").values())
+
+    def _numbered(self, folder: str, ending: str) -> dict[str, int]:
+        """Our files in a folder of the store, with their numbers."""
+        found = {name: _NUMBERED.fullmatch(name) for name in self.store.names(folder)}
+        return {name: int(match[1]) for name, match in found.items() if match and name.endswith(ending)}
+
+    # ---- What they say ----
+
+    def read(self, number: int) -> Manifest:
+        """Raises InvalidArgument for a damaged one, FileNotFoundError."""
+        name = self.name(number)
+        return Manifest.read(self.store.get(name), number, f"{self.store.place}/{name}")
+
+    def state(self, file: StateFile) -> Data:
+        """Raises InvalidArgument for a damaged one, FileNotFoundError."""
+        data = self.store.load(file.name)
+        file.check(data, self.store.place)
+        return data
+
+    def missing(self, file: StateFile) -> InvalidArgument:
+        return InvalidArgument(
+            f"{self.store.place}: {file.name}, the state of {file.operator}, is missing: put a copy back, go back to "
+            "an older checkpoint (--restore), or begin anew in another place"
+        )
+
+    def waiting(self, epoch: Manifest) -> StoredRows:
+        """Its rows, unless they are shown."""
+        rows, applied = epoch.rows, self.applied(epoch.rows.epoch)
+        return StoredRows(epoch=rows.epoch, slices=()) if applied in self.store.names(applied) else rows
+
+    # ---- Going back ----
+
+    def back_to(self, epoch: int) -> GoneBack | None:
+        """An epoch as if it were the newest; None: there are no epochs. Raises InvalidArgument, FileNotFoundError if
+        another engine goes on in this moment."""
+        numbers = self.numbers()
+        if not numbers:
+            return None
+        every = self._readable(numbers)
+        newest = _newest(every)
+        if epoch not in numbers or (newest is not None and newest.has_given_up(epoch)):
+            raise self._unknown(epoch, every)
+        manifest = every[epoch] or self.read(epoch)
+        if manifest.fence:
+            raise self._unknown(epoch, every)
+        return self._gone_back(manifest, every)
+
+    def back_to_copy(self, name: str, copy: Manifest) -> GoneBack | None:
+        """As `back_to`, of a savepoint of this name."""
+        numbers = self.numbers()
+        if not numbers:
+            return None
+        every = self._readable(numbers)
+        newest = _newest(every)
+        if newest is not None and copy.history != newest.history:
+            raise WrongCheckpoints(f"{self.store.place}: the savepoint {name} is of another run than the checkpoints")
+        if newest is not None and newest.has_given_up(copy.epoch):
+            raise WrongCheckpoints(
+                f"{self.store.place}: the savepoint {name} is of checkpoint {copy.epoch}, which was given up by going "
+                "back to an earlier one: what it had in its sinks is not there any more"
+            )
+        unknown: dict[int, Manifest | None] = dict.fromkeys(range(copy.epoch + 1, numbers[-1]))
+        return self._gone_back(copy, unknown | every)
+
+    def _gone_back(self, manifest: Manifest, every: Mapping[int, Manifest | None]) -> GoneBack:
+        """every: the epochs that there were, by number; None: nobody knows what it had."""
+        epoch, newest, last = manifest.epoch, _newest(every), max(every)
+        later = {number: one for number, one in every.items() if number > epoch and not manifest.has_given_up(number)}
+        rows: dict[int, tuple[dict[str, Any], ...] | None] = {
+            number: None for number, one in later.items() if one is None
+        }
+        for one in later.values():
+            if one is not None and one.rows.epoch > epoch and any(one.rows.slices):
+                rows[one.rows.epoch] = one.rows.slices
+        waiting = self.waiting(newest or manifest)
+        if waiting.epoch != manifest.rows.epoch:  # its own were applied before a later one was committed
+            waiting = StoredRows(epoch=last, slices=())
+        given_up = (newest or manifest).given_up
+        return GoneBack(epoch, manifest.gone_back(last, given_up, waiting), rows)
+
+    def _readable(self, numbers: list[int]) -> dict[int, Manifest | None]:
+        found: dict[int, Manifest | None] = {}
+        for number in numbers:
+            found[number] = None
+            with contextlib.suppress(InvalidArgument):
+                found[number] = self.read(number)
+        return found
+
+    def _unknown(self, epoch: int, every: Mapping[int, Manifest | None]) -> InvalidArgument:
+        there = [str(one.epoch) for one in every.values() if one is not None and not one.fence]
+        return WrongCheckpoints(
+            f"{self.store.place} has no checkpoint {epoch}" + (f": there are {', '.join(there)}" if there else "")
+        )
+
+    def checkpoints(self) -> Iterator[Checkpoint]:
+        """Those that can be restored, and those that could be if they were whole, the oldest first. Reads all."""
+        every = self._readable(self.numbers())
+        whole = [one for one in every.values() if one is not None]
+        states = set(self._numbered(_STATES, ".arrow").values())
+        oldest = min((one.epoch for one in whole if not one.fence), default=0)
+        lost = {number for number in states if whole and oldest < number < whole[-1].epoch and number not in every}
+        for number in sorted({*every, *lost}):
+            one = every.get(number)
+            if whole and whole[-1].has_given_up(number):
+                continue
+            if number in lost:
+                yield Checkpoint(number, None, 0, f"{self.name(number)} is missing")
+            elif one is None:
+                yield Checkpoint(number, None, 0, self._problem(number))
+            elif not one.fence:
+                files = one.state_files
+                problem = next((why for file in files if (why := self._problem_of(file)) is not None), None)
+                yield Checkpoint(number, one.time, sum(file.size for file in files), problem)
+
+    def _problem(self, number: int) -> str | None:
+        try:
+            self.read(number)
+        except FileNotFoundError:
+            return f"{self.name(number)} is missing"
+        except InvalidArgument as error:
+            return str(error)
+        return None
+
+    def _problem_of(self, file: StateFile) -> str | None:
+        try:
+            self.state(file)
+        except FileNotFoundError:
+            return f"{file.name}, the state of {file.operator}, is missing"
+        except InvalidArgument as error:
+            return str(error)
+        return None
+
+    # ---- Cleaning ----
+
+    def clean(self, latest: Manifest, retention: Retention) -> dict[int, Kept]:
+        """At the start: removes what engines before have left behind. Numbers above `latest`, a fence, belong to newer
+        engines. Returns the epochs that are retained, each with its states."""
+        number = latest.epoch
+        older: dict[int, Kept] = {}
+        read: set[int] = {number}
+        for each in self.numbers():
+            with contextlib.suppress(InvalidArgument, FileNotFoundError):  # nobody needs to read it
+                if each < number:
+                    found = self.read(each)
+                    read.add(each)
+                    if not found.fence:
+                        older[each] = Kept.of(found)
+        whole = {each: one.time for each, one in older.items() if not latest.has_given_up(each)}
+        retained = {each: older[each] for each in retention.kept(whole)}
+        needed = latest.state_names.union(*(one.states for one in retained.values()))
+        first = min(retained) if len(retained) >= retention.number else 0  # else a lost manifest may be put back
+        for name, of in self._numbered(_STATES, ".arrow").items():
+            can_come_back = of > first and of not in read and not latest.has_given_up(of)
+            if of <= number and name not in needed and not can_come_back:
+                self.remove(name)
+        for name, of in self._numbered(_EPOCHS, ".applied").items():
+            if of < number:  # the fence has no rows then
+                self.remove(name)
+        for each in older.keys() - retained.keys():
+            self.remove(self.name(each))
+        return retained
+
+    def remove(self, name: str) -> None:
+        """What cannot be removed now is removed at the next start."""
+        with contextlib.suppress(InvalidArgument, OSError):
+            self.store.delete(name)
+
+
+def _newest(every: Mapping[int, Manifest | None]) -> Manifest | None:
+    """Of those that can be read."""
+    return max((one for one in every.values() if one is not None), key=lambda one: one.epoch, default=None)

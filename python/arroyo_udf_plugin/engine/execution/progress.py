@@ -1,0 +1,208 @@
+"""Numbers of a running pipeline, of all slices together: what the view and reports of jobs tell."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from ...host.statistics import Latency
+from ..connectors.interface import Sink
+from ..operators.failures import Failure, together
+from ..operators.operator import Operator
+from ..operators.stages import Counts
+from .counters import NodeCounter, SliceNumbers
+from .planned import Planned
+from .took import Took
+
+Ended = Literal["finished", "resumable", "cut off"]
+
+
+@dataclass(frozen=True)
+class Subtask:
+    """A node in one slice: rows, and the bytes of their Arrow columns, that have come and left. blocked: seconds in
+    which it had rows that those behind it did not take yet."""
+
+    rows_in: int
+    bytes_in: int
+    rows_out: int
+    bytes_out: int
+    blocked: float
+
+
+@dataclass(frozen=True)
+class NodeProgress:
+    """A source, an operator or a sink. Nothing comes to a source, and nothing leaves a sink.
+
+    subtasks: of each slice; one, if the node works in the first slice only. watermark: the lowest that has left it, of
+    all slices; None: without event time.
+    """
+
+    name: str
+    subtasks: tuple[Subtask, ...]
+    watermark: int | None
+
+    @property
+    def rows_in(self) -> int:
+        return sum(each.rows_in for each in self.subtasks)
+
+    @property
+    def rows_out(self) -> int:
+        return sum(each.rows_out for each in self.subtasks)
+
+
+@dataclass(frozen=True)
+class OperatorProgress(NodeProgress):
+    """An operator, over all slices.
+
+    in_flight: calls under way. held: rows that have not left it, with those in flight. held_by_order: those of them
+    that have ended, and wait for an earlier row. backing_off: those that wait for their next call. stuck: calls that
+    ignore their cancellation. retries: calls after a row's first. loop_blocked: how often an event loop of functions
+    was found blocked.
+    lag: seconds of event time by which its watermark is behind the source's; None: without event time. counts: rows
+    answered, by outcome. failures: why rows failed, whatever became of them. latency: seconds that rows took.
+    """
+
+    in_flight: int
+    held: int
+    held_by_order: int
+    backing_off: int
+    stuck: int
+    retries: int
+    loop_blocked: int
+    lag: float | None
+    counts: Counts
+    failures: tuple[Failure, ...]
+    latency: Latency
+
+
+@dataclass(frozen=True)
+class CheckpointProgress:
+    """epoch: the latest that was committed. epochs: how many this engine has committed, without its fence.
+    seconds: how long the latest took. at: when it was done, as `time.time()`; None: never. took: its parts.
+    retained: those that one can go back to."""
+
+    epoch: int
+    epochs: int = 0
+    seconds: float = 0.0
+    at: float | None = None
+    took: Took | None = None
+    retained: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A pipeline so far.
+
+    rows_in: read from the source. rows_out: written to each sink. dropped, dead_letters: of those that could not be
+    read, by the source's policy; failures: why. total: rows of the source; None: unknown.
+    checkpoint: None: without checkpoints.
+    """
+
+    seconds: float
+    rows_in: int
+    rows_out: int
+    dropped: int
+    dead_letters: int
+    failures: tuple[Failure, ...]
+    total: int | None
+    sources: tuple[NodeProgress, ...]
+    operators: tuple[OperatorProgress, ...]
+    sinks: tuple[NodeProgress, ...]
+    checkpoint: CheckpointProgress | None
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A pipeline at its end.
+
+    ended: "finished": all rows are answered and in the sinks. "resumable": stopped, with a checkpoint of everything.
+        "cut off": stopped, without one; with checkpoints it can be resumed from the latest.
+    in_flight: rows that were read and not answered, which a resumed engine calls again.
+    close_errors: of functions whose Context failed to close.
+    """
+
+    pipeline: str
+    ended: Ended
+    progress: Progress
+    rows_per_s: float
+    in_flight: int
+    close_errors: tuple[str, ...] = ()
+
+
+class Measured(Protocol):
+    """A slice, as its numbers are read."""
+
+    @property
+    def numbers(self) -> SliceNumbers: ...
+    @property
+    def operators(self) -> Sequence[Operator]: ...
+    @property
+    def outputs(self) -> Sequence[Sink]: ...
+
+
+def of_sources(planned: Planned, slices: Sequence[Measured]) -> Iterable[NodeProgress]:
+    for number, input in enumerate(planned.inputs):
+        counters = [each.numbers.sources[number] for each in slices]
+        yield NodeProgress(input.source.name, _subtasks(counters, is_alone=False), _watermark(counters))
+
+
+def of_sinks(planned: Planned, slices: Sequence[Measured]) -> Iterable[NodeProgress]:
+    for number, sink in enumerate(slices[0].outputs):
+        counters = [each.numbers.sinks[number] for each in slices]
+        yield NodeProgress(sink.name, _subtasks(counters, planned.routes.is_alone(planned.routes.sinks[number])), None)
+
+
+def of_operators(planned: Planned, slices: Sequence[Measured]) -> Iterable[OperatorProgress]:
+    for place, first in enumerate(slices[0].operators):
+        own = [each.operators[place] for each in slices]
+        counters = [each.numbers.operators[place] for each in slices]
+        statistics = [one for operator in own for one in operator.statistics()]
+        yield OperatorProgress(
+            name=first.name,
+            subtasks=_subtasks(counters, planned.routes.is_alone(place)),
+            watermark=_watermark(counters),
+            in_flight=sum(one.running for one in statistics),
+            held=sum(operator.held_rows for operator in own),
+            held_by_order=sum(one.held for one in statistics),
+            backing_off=sum(one.backing_off for one in statistics),
+            stuck=sum(one.stuck for one in statistics),
+            retries=sum(one.retries for one in statistics),
+            loop_blocked=sum(one.blocked for one in statistics),
+            lag=_lag(
+                [(each.numbers.watermark, counter.watermark) for each, counter in zip(slices, counters, strict=True)]
+            ),
+            counts=_sum([stage.counts for operator in own for stage in operator.stages]),
+            failures=together(stage.failures.so_far for operator in own for stage in operator.stages),
+            latency=_together([one.latency for one in statistics]),
+        )
+
+
+def _subtasks(counters: Sequence[NodeCounter], is_alone: bool) -> tuple[Subtask, ...]:
+    """Of a node that is alone, what other slices have sent to it counts as its own."""
+    every = tuple(
+        Subtask(one.rows_in, one.bytes_in, one.rows_out, one.bytes_out, one.blocked.seconds) for one in counters
+    )
+    if not is_alone:
+        return every
+    return (Subtask(*(sum(column) for column in zip(*map(dataclasses.astuple, every), strict=True))),)
+
+
+def _watermark(counters: Sequence[NodeCounter]) -> int | None:
+    return min((time for one in counters if (time := one.watermark) is not None), default=None)
+
+
+def _lag(watermarks: Sequence[tuple[int | None, int | None]]) -> float | None:
+    """watermarks: of each slice's source and operator."""
+    lags = [(source - own) / 1e9 for source, own in watermarks if source is not None and own is not None]
+    return max(lags) if lags else None
+
+
+def _sum(counts: Sequence[Counts]) -> Counts:
+    return Counts(**{one.name: sum(getattr(each, one.name) for each in counts) for one in dataclasses.fields(Counts)})
+
+
+def _together(latencies: Sequence[Latency]) -> Latency:
+    counts = tuple(map(sum, zip(*(each.counts for each in latencies), strict=True)))
+    return Latency(counts, max((each.max for each in latencies), default=0.0))

@@ -1,0 +1,19 @@
+"""An operator of a stream: rows and watermarks in, rows with results and watermarks out.
+
+    push(block), push_watermark(time) ──► stage ──► stage ──► ... ──► take()
+
+operator.py    Operator: the stages of one operator, its policy, its budget
+stages.py      one stage of it; an async function behind a runtime
+queued.py      a sync function, or a query
+routes.py      which operators and sinks follow which
+watermarks.py  event time
+state.py       what a snapshot is, as Arrow IPC
+calls.py       functions in their places, and the columns that they take and add
+blocks.py      rows on their way, and where they come from
+
+Guarantees (O1 to O6): every row that was pushed leaves once, or is dropped or a dead letter by policy. A watermark
+leaves when every row before it has left, and needs no further input for that. A snapshot waits for nothing. No I/O and
+no threads of its own: whoever drives it waits on the runtimes, and calls `take`.
+"""
+
+from __future__ import annotations

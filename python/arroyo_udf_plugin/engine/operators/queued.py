@@ -1,0 +1,214 @@
+"""Stages that answer in `turn`, in the thread that asks: sync functions and queries.
+
+Rows wait in a queue until their turn. A turn is a step of about a tenth of a second: a slow function's rows leave as
+they are done.
+"""
+
+from __future__ import annotations
+
+import abc
+import collections
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from ...abi import ERROR
+from ...host.answers import STEP_ROWS, Answered, count, schema_of, with_refused
+from ...host.arguments import Piece
+from ...host.policy import Answers, Policy
+from ..datafusion.query import Found, Query, Select
+from .blocks import Block, Given
+from .calls import Stage
+from .keys import Parts
+from .pace import Pace
+from .stages import CallStage, Dead, Item, RunningStage, in_order
+from .state import Identity, Kept, hash_of
+from .watermarks import Watermark
+
+
+class QueuedStage(RunningStage):
+    """Rows and watermarks in a queue, each with its bytes."""
+
+    _queue: collections.deque[tuple[Block | Watermark, int]]
+    _pace: Pace
+
+    @abc.abstractmethod
+    def _answer(self, block: Block) -> tuple[int, Iterator[Item]]:
+        """How many of a step's rows are answered, the first ones, and what comes of them. Others wait for the next."""
+
+    @property
+    def is_ready(self) -> bool:
+        return bool(self._queue)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._queue
+
+    @property
+    def wants_input(self) -> bool:
+        return self.held_rows < STEP_ROWS
+
+    def push(self, item: Block | Watermark) -> None:
+        size = 0
+        if isinstance(item, Block):
+            size = self._holds(item)
+        elif not self._rises(item):
+            return
+        self._queue.append((item, size))
+
+    def turn(self) -> Iterator[Item]:
+        """One step of the first block, and the watermarks around it."""
+        stepped = False
+        while self._queue:
+            item, size = self._queue[0]
+            if isinstance(item, Watermark):
+                self._queue.popleft()
+                yield item
+                continue
+            if stepped:
+                return
+            stepped = True
+            n_rows = min(self._pace.rows, len(item))
+            step = item.slice(0, n_rows) if n_rows < len(item) else item
+            n_rows, answered = self._answer(step)
+            left_size = 0
+            if n_rows == len(item):
+                self._queue.popleft()
+            else:
+                left = item.slice(n_rows, len(item) - n_rows)
+                left_size = self._sizes.of(left)
+                self._queue[0] = left, left_size
+            self.held_rows -= n_rows
+            self.held_bytes -= size - left_size
+            yield from answered
+
+    def kept(self) -> Kept:
+        first, rows, watermarks = 0, [], []
+        for item, _ in self._queue:
+            if isinstance(item, Watermark):
+                watermarks.append((first, item.time))
+            else:
+                rows.append((count(len(item), first), item))
+                first += len(item)
+        return Kept(self.identity, self._lineage, first, watermarks, self._latest, rows)
+
+    def restore(self, kept: Sequence[Kept]) -> None:
+        for item in in_order(kept):
+            self.push(item)
+        if len(kept) == 1:
+            self._lineage, self._latest = kept[0].lineage, kept[0].latest
+
+
+class SyncStage(QueuedStage, CallStage):
+    """A sync function."""
+
+    def __init__(self, stage: Stage, policy: Policy) -> None:
+        super().__init__(stage, policy)
+        self._queue = collections.deque()
+        self._pace = Pace()
+        self._schema = schema_of(self._function.returns).remove(0)  # without ids
+
+    def _answer(self, block: Block) -> tuple[int, Iterator[Item]]:
+        return len(block), self._decided(self._called(block))
+
+    def _called(self, block: Block) -> Answered[Block]:
+        rows, piece = self._stage.prepare(block)
+        begun = time.perf_counter()
+        if piece.refused:
+            kept = piece.kept()
+            at = pa.array(kept, pa.int64())
+            called = self._run(Piece([array.take(at) for array in piece.arrays], {})) if kept else None
+            results = with_refused(called, kept, piece.refused, self._schema)
+        else:
+            results = self._run(piece)
+        self._pace.took(piece.n_rows, time.perf_counter() - begun, results.nbytes)
+        return Answered(rows, results)
+
+    def _run(self, piece: Piece) -> pa.RecordBatch:
+        return pa.RecordBatch.from_struct_array(self._function.outcomes(*piece.arrays))
+
+
+@dataclass(frozen=True)
+class QueryPlan:
+    """A query in its place. name: for people. given: the rows that it is given. key: of the operator, if its results
+    need idempotency keys."""
+
+    name: str
+    select: Select
+    given: Given
+    key: bytes | None = None
+
+    @property
+    def where(self) -> str:
+        return f"query {self.name}"
+
+    @property
+    def plugin_hash(self) -> str:
+        """Of what it asks."""
+        return hash_of(self.select)
+
+    @property
+    def identity(self) -> Identity:
+        """Rows that wait are asked anew: of the query nothing must stay."""
+        return Identity("query", self.name, self.plugin_hash, {})
+
+
+class FailingStage(QueuedStage):
+    """Something that rows ask, and that may fail for some of them. Those follow the policy.
+
+    A policy cannot make null of such a row: it has no result to be null.
+    """
+
+    def __init__(self, asked: Answers, identity: Identity, given: Given, policy: Policy) -> None:
+        super().__init__(asked.name, identity, given, policy)
+        self._asked = asked
+
+    def _failed(self, block: Block, failed: Mapping[int, str]) -> list[Item]:
+        """failed: rows of the block, and why. Raises RowError."""
+        if not failed:
+            return []
+        places = sorted(failed)
+        rows = block.take(pa.array(places, pa.int64()))
+        outcomes = pa.array([ERROR] * len(places), pa.uint8())
+        result = pa.RecordBatch.from_pydict({"outcome": outcomes, "error": [failed[place] for place in places]})
+        decided = self._policy.apply(result, self._asked, origin=rows.origin)
+        self._count(len(places), decided)
+        return [Dead(rows.take(decided.dead_at), decided.dead)] if len(decided.dead_at) else []
+
+
+def part_of(block: Block, rows: pa.RecordBatch, of: pa.Array | None, parts: Parts | None) -> Block:
+    """Rows that a block has become. of: which of its rows each comes from, rising. parts: None: they need no keys."""
+    found = block.with_rows(rows, of)
+    own = None if parts is None or of is None or not len(of) else parts.keys(block.keys, of)
+    return found if own is None else found.with_keys(own)
+
+
+class QueryStage(FailingStage):
+    """The items and the condition of a SELECT."""
+
+    def __init__(self, plan: QueryPlan, policy: Policy) -> None:
+        super().__init__(plan, plan.identity, plan.given, policy)
+        self._query, self._key = Query(plan.select, plan.given.schema), plan.key
+        self._queue = collections.deque()
+        self._pace = Pace(STEP_ROWS)
+
+    def _answer(self, block: Block) -> tuple[int, Iterator[Item]]:
+        begun = time.perf_counter()
+        items: list[Item] = []
+        answered = failed = 0
+        parts = None if self._key is None else Parts(self._key)
+        for found in self._query.run(block.rows):
+            if isinstance(found, Found):
+                items.append(part_of(block, found.rows, found.of, parts))
+                answered += found.rows.num_rows
+            else:
+                items += self._failed(block, {found.position: found.text})
+                failed += 1
+        self.counts.rows += len(block) - failed
+        self.counts.values += len(block) - failed
+        # Only lists that become rows make results that are larger than what they come from.
+        size = sum(item.nbytes for item in items if isinstance(item, Block)) if answered > len(block) else 0
+        self._pace.took(len(block), time.perf_counter() - begun, size)
+        return len(block), iter(items)

@@ -1,0 +1,119 @@
+"""A pipeline: sources, operators in a row or a tree, one or more sinks. As it is written, checked and planned.
+
+    TOML, JSON ──read──► Pipeline ──plan──► Planned ──► engine
+    Python     ──────────►  │
+                            └──► JSON, schema
+
+description.py   the models: `Pipeline` and its parts; those of connectors are beside their connectors
+document.py      a TOML or JSON text as a `Pipeline`; errors with paths and lines
+lines.py         where keys are in a TOML text
+problems.py      all that is wrong, in one error
+variables.py     `${NAME}`: environment variables in texts
+calls.py         calls as a person writes them
+checks.py        calls against plugins, columns and types
+chain.py         operators in their places, and the columns between them
+queries.py       what is wrong with expressions in SQL
+lookups.py       a lookup against its table
+plan.py          opens source and plugins, and checks all: what the engine needs
+inputs.py        the sources, open
+hidden.py        a source whose partitions' names have no values of variables
+explain.py       the chain with its schemas, for people
+
+Guarantees: an error names the path of its key and says what to write instead; several are told together; nothing
+outside has changed by then. The value of a variable is in no description, error, log line or checkpoint.
+Importing this room is cheap: the models are looked up when first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..connectors.blackhole import Blackhole
+    from ..connectors.files import Files
+    from ..connectors.impulse import Impulse
+    from ..connectors.parts import Parts
+    from ..connectors.single import File
+    from ..connectors.standard_input import StandardInput
+    from ..connectors.standard_output import StandardOutput
+    from ..connectors.table import Table
+    from .description import (
+        Checkpoints,
+        Deduplicate,
+        EventTime,
+        Functions,
+        Join,
+        LookBack,
+        Lookup,
+        NamedSource,
+        Pipeline,
+        Sql,
+        Union,
+        WholeQuery,
+        Windows,
+    )
+    from .document import Document
+    from .problems import InvalidPipeline, Problem
+
+__all__ = [
+    "Blackhole",
+    "Checkpoints",
+    "Deduplicate",
+    "Document",
+    "EventTime",
+    "File",
+    "Files",
+    "Functions",
+    "Impulse",
+    "InvalidPipeline",
+    "Join",
+    "LookBack",
+    "Lookup",
+    "NamedSource",
+    "Parts",
+    "Pipeline",
+    "Problem",
+    "Sql",
+    "StandardInput",
+    "StandardOutput",
+    "Table",
+    "Union",
+    "WholeQuery",
+    "Windows",
+]
+
+_AT_FIRST_USE = {
+    "connectors.blackhole": ("Blackhole",),
+    "connectors.files": ("Files",),
+    "connectors.impulse": ("Impulse",),
+    "connectors.parts": ("Parts",),
+    "connectors.single": ("File",),
+    "connectors.standard_input": ("StandardInput",),
+    "connectors.standard_output": ("StandardOutput",),
+    "connectors.table": ("Table",),
+    "pipeline.description": (
+        "Checkpoints",
+        "Deduplicate",
+        "EventTime",
+        "Functions",
+        "Join",
+        "LookBack",
+        "Lookup",
+        "NamedSource",
+        "Pipeline",
+        "Sql",
+        "Union",
+        "WholeQuery",
+        "Windows",
+    ),
+    "pipeline.document": ("Document",),
+    "pipeline.problems": ("InvalidPipeline", "Problem"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _AT_FIRST_USE.items():
+        if name in names:
+            return getattr(importlib.import_module(f"..{module}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,93 @@
+"""Calls as a person writes them: NAME = FUNCTION(COLUMN, ...).
+
+    mph(miles, minutes)      speed = mph("miles, as flown", minutes)      mph
+
+Columns are separated by commas; a name with a comma or a quote is in double quotes, and "" in these is one quote.
+Without columns, they are those named like the parameters.
+
+An argument may also be a constant: 3, -2.5, 1e6, 'text' (with '' for one quote), true, false or null. A column with
+such a name is in double quotes. In a pipeline `if COLUMN` may follow: rows are called for which it is true.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from ..operators.calls import Constant
+
+_QUOTED = r'"((?:[^"]|"")*)"'
+_COLUMN = re.compile(rf'\s*(?:{_QUOTED}|([^",]+?))\s*(?:,|$)')
+_ARGUMENT = re.compile(rf"""\s*(?:{_QUOTED}|'((?:[^']|'')*)'|([^"',]+?))\s*(?:,|$)""")
+_CALL = re.compile(rf'\s*(?:(?:{_QUOTED}|([^"=(]+?))\s*=\s*)?([^\W\d]\w*)\s*(?:\((.*)\)\s*)?', re.DOTALL)
+_CONDITION = re.compile(rf'\)\s*if\s+(?:{_QUOTED}|([^\s"()]+))\s*$')
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
+_WORDS = {"true": True, "false": False, "null": None}
+
+
+class Written(NamedTuple):
+    """A call as it is written. name, columns: None: as the function and its parameters are named.
+
+    condition: the column that must be true.
+    """
+
+    function: str
+    columns: tuple[str | Constant, ...] | None
+    name: str | None
+    condition: str | None = None
+
+
+def call_written(text: str, conditions: bool = False) -> Written:
+    """conditions: there may be one. Raises ValueError."""
+    condition = None
+    if conditions and (found := _CONDITION.search(text)):
+        text, condition = text[: found.start() + 1], _name(found[1], found[2])
+    found = _CALL.fullmatch(text)
+    if found is None:
+        raise ValueError("write FUNCTION, FUNCTION(COLUMN, ...) or NAME = FUNCTION(COLUMN, ...)")
+    quoted, plain, function, inner = found.groups()
+    return Written(function, None if inner is None else _arguments(inner), _name(quoted, plain), condition)
+
+
+def columns_written(text: str) -> tuple[str, ...]:
+    """Columns' names, separated by commas. Raises ValueError."""
+    found = _separated(text, _COLUMN, "separate columns by commas; a name with a comma or a quote is in double quotes")
+    return tuple(_name(*one.groups()) for one in found)
+
+
+def _arguments(text: str) -> tuple[str | Constant, ...]:
+    from ..operators.calls import Constant
+
+    arguments: list[str | Constant] = []
+    wanted = (
+        "separate columns and constants by commas; a name with a comma or a quote is in double quotes, a text in "
+        "single quotes"
+    )
+    for found in _separated(text, _ARGUMENT, wanted):
+        quoted, constant, plain = found.groups()
+        if constant is not None:
+            arguments.append(Constant(constant.replace("''", "'")))
+        elif plain in _WORDS:
+            arguments.append(Constant(_WORDS[plain]))
+        elif plain is not None and (number := _NUMBER.fullmatch(plain)):
+            arguments.append(Constant(float(plain) if number[1] or number[2] else int(plain)))
+        else:
+            arguments.append(_name(quoted, plain))
+    return tuple(arguments)
+
+
+def _separated(text: str, pattern: re.Pattern[str], wanted: str) -> list[re.Match[str]]:
+    found: list[re.Match[str]] = []
+    start = 0
+    while text.strip() and (not found or start < len(text) or text[start - 1] == ","):
+        one = pattern.match(text, start)
+        if one is None:
+            raise ValueError(wanted)
+        found.append(one)
+        start = one.end()
+    return found
+
+
+def _name(quoted: str | None, plain: str) -> str:
+    return plain if quoted is None else quoted.replace('""', '"')

@@ -1,0 +1,300 @@
+"""A checked pipeline, ready for the engine.
+
+    planned = plan(pipeline)          opens source and plugins; raises InvalidPipeline with all that is wrong
+    with closing(planned): ...        closes them
+    planned.operators()               for each slice, new ones
+
+Guarantees: what can be known before the first row is checked here: variables, plugins, functions, columns, types,
+options, sinks. Nothing outside has changed. Texts for people and for checkpoints have no values of variables.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from ...host.policy import LETTER, Policy
+from ..connectors.folder import open_folder
+from ..connectors.interface import Sink, Source, Stage
+from ..connectors.parts import Parts
+from ..operators.blocks import Block, Columns
+from ..operators.calls import Call
+from ..operators.failures import Failures
+from ..operators.grouped import GroupOperator, GroupPlan
+from ..operators.operator import Operator
+from ..operators.routes import Place, Routes
+from ..operators.stages import Dead
+from ..windows.collecting import Collecting
+from .chain import Chain, chained, operator_key
+from .checks import Problems, check_dead_letters, check_places, check_standard_output, check_times
+from .description import Functions, Lookup, OperatorModel, Pipeline, SinkModel, Sql, Union, WholeQuery, described
+from .document import pipeline_of
+from .hidden import HidingSource
+from .inputs import Input, sources_of, watermarks_of
+from .lines import Key
+from .problems import InvalidPipeline
+from .routing import each_once, operator_names
+from .variables import Secrets, resolved
+
+
+@dataclasses.dataclass(frozen=True)
+class Planned:
+    """What the engine runs.
+
+    pipeline: as it is described. resolved: with the values of its variables. inputs: its sources, open.
+    columns: of the first source, as dead letters have them. chain: the operators in their places. plugins: open.
+    """
+
+    pipeline: Pipeline
+    resolved: Pipeline
+    secrets: Secrets
+    inputs: Sequence[Input]
+    columns: Columns
+    chain: Chain
+    plugins: contextlib.ExitStack
+
+    def close(self) -> None:
+        """Closes the sources, and ends the workers of plugins."""
+        with self.plugins:
+            _close(input.source for input in self.inputs)
+
+    @property
+    def name(self) -> str:
+        return self.pipeline.name
+
+    @property
+    def parallelism(self) -> int:
+        return self.pipeline.parallelism
+
+    def hidden(self, text: str) -> str:
+        """A text for people or checkpoints, without the values of variables."""
+        return self.secrets.hidden(text)
+
+    @property
+    def fingerprint(self) -> Mapping[str, Any]:
+        """What must be the same for a resume, by name. Plugins' hashes are compared apart."""
+        told = described(self.pipeline)
+        first, *others = self.inputs
+        further = {one.told.name: one.fingerprint(told["sources"][one.told.name]["source"]) for one in others}
+        return {
+            "name": self.name,
+            **first.fingerprint(told["source"]),
+            **({"sources": further} if further else {}),
+            "operators": [_asked(one) for one in told["operators"]],
+            "sinks": [_in_a_row(one) for one in told["sinks"]],
+            "dead letters": told["dead_letters"] and _in_a_row(told["dead_letters"]),
+            "columns": [
+                {field.name: str(field.type) for field in schema}
+                for key, _, _, schema in self.outputs()
+                if key[0] == "sinks"
+            ],
+        }
+
+    @property
+    def calls(self) -> Sequence[Call]:
+        """Of all operators, in their order."""
+        return self.chain.calls
+
+    @property
+    def answers_at_the_end(self) -> bool:
+        """Whether all results are of queries over all rows, before which no row has cost a call."""
+        return all(self._is_answer(place) for place in self.routes.sinks)
+
+    def _is_answer(self, place: Place) -> bool:
+        if place is None or place < 0:
+            return False
+        if isinstance(self.pipeline.operators[place], WholeQuery):
+            return all(map(self._is_cheap, self.routes.inputs(place)))
+        return self._is_cheap(place) and all(map(self._is_answer, self.routes.inputs(place)))
+
+    def _is_cheap(self, place: Place) -> bool:
+        if place is None or place < 0:
+            return True
+        is_query = isinstance(self.pipeline.operators[place], Sql | Union | WholeQuery)
+        return is_query and all(map(self._is_cheap, self.routes.inputs(place)))
+
+    @property
+    def functions(self) -> list[str]:
+        """The names of all that operators call, for people."""
+        groupings = [stages.grouping for stages in self.chain.stages if isinstance(stages, GroupPlan)]
+        of_queries = [one for each in groupings if isinstance(each, Collecting) for one in each.functions.values()]
+        return [function.where for function in (*(call.function for call in self.calls), *of_queries)]
+
+    @property
+    def routes(self) -> Routes:
+        return self.chain.routes
+
+    def operators(self) -> list[Operator]:
+        """The operators of one slice, not started."""
+        names = operator_names(self.pipeline)
+        return [
+            GroupOperator(stages, self.hidden)
+            if isinstance(stages, GroupPlan)
+            else Operator(name, stages, *_policy(one), self.hidden, operator_key(self.pipeline, place))
+            for place, (one, name, stages) in enumerate(
+                zip(self.resolved.operators, names, self.chain.stages, strict=True)
+            )
+        ]
+
+    def sinks(self, slice: int, stage: Stage | None) -> list[Sink]:
+        """The sinks of one slice. stage: None without checkpoints. Raises InvalidPipeline."""
+        return self._opened(slice, stage, dead_letters=False)
+
+    def letters(self, slice: int, stage: Stage | None) -> Sink | None:
+        """The sink of one slice's dead letters. Raises InvalidPipeline."""
+        return next(iter(self._opened(slice, stage, dead_letters=True)), None)
+
+    def _opened(self, slice: int, stage: Stage | None, dead_letters: bool) -> list[Sink]:
+        problems = Problems(self.secrets)
+        opened: list[Sink] = []
+        for key, model, name, schema in self.outputs():
+            if (key[0] == "dead_letters") == dead_letters:
+                with problems.at(*key):
+                    opened.append(model.sink(schema, slice, stage, self.name, name))
+        if problems.found:
+            for sink in opened:
+                sink.close()
+            raise InvalidPipeline(problems.found)
+        return opened
+
+    def check_free(self) -> None:
+        """Raises InvalidPipeline if a run without checkpoints would find parts of another one."""
+        problems = Problems(self.secrets)
+        for key, model, name, schema in [] if self.resolved.has_checkpoints else self.outputs():
+            if isinstance(model, Parts):
+                with problems.at(*key):
+                    model.sink(schema, 0, None, self.name, name).close()
+        if problems.found:
+            raise InvalidPipeline(problems.found)
+
+    def outputs(self) -> Iterator[tuple[Key, SinkModel, str, pa.Schema]]:
+        """Each sink with its key, model, name and schema; that of dead letters comes last."""
+        for place, (model, name) in enumerate(zip(self.resolved.sinks, sink_names(self.pipeline), strict=True)):
+            yield ("sinks", place), model, name, self.chain.schemas[self.routes.sinks[place]]
+        if self.resolved.dead_letters is not None:
+            yield ("dead_letters",), self.resolved.dead_letters, "dead_letters", self.letter_schema
+
+    @property
+    def letter_schema(self) -> pa.Schema:
+        return pa.schema([*self.columns.letter_fields(), *LETTER])
+
+    def left(self, block: Block, place: Place) -> Block:
+        """A block that has left an operator, or a source, as operators and sinks take it that follow."""
+        return self.chain.left(block, place)
+
+    def entered(self, block: Block, place: int, input: int) -> Block:
+        """The same block, as an operator with several inputs takes it from this one."""
+        return self.chain.entered(block, place, input)
+
+    def letter(self, dead: Dead) -> pa.RecordBatch:
+        """Dead letters as rows of their sink."""
+        told, own = self.columns.letters(dead.rows, dead.letters)
+        return pa.RecordBatch.from_arrays([*own, *told.columns], schema=self.letter_schema)
+
+
+def plan(pipeline: Pipeline, environment: Mapping[str, str] = os.environ) -> Planned:
+    """Opens and checks all that a pipeline names. The caller closes it. Raises InvalidPipeline."""
+    values, secrets = resolved(pipeline.model_dump(by_alias=True, warnings=False), environment)
+    problems = Problems(secrets)
+    try:
+        chosen = pipeline_of(values)
+    except InvalidPipeline as error:
+        hidden = [dataclasses.replace(one, text=secrets.hidden(one.text)) for one in error.problems]
+        raise InvalidPipeline(hidden) from None
+    sources: list[Source | None] = []
+    for told in sources_of(chosen):
+        sources.append(None)
+        with problems.at(*told.key):
+            sources[-1] = told.model.source(chosen.parallelism)
+    plugins = contextlib.ExitStack()
+    try:
+        return _checked(pipeline, chosen, secrets, sources, plugins, problems)
+    except BaseException:
+        with plugins:
+            _close(source for source in sources if source is not None)
+        raise
+
+
+def _checked(
+    pipeline: Pipeline,
+    chosen: Pipeline,
+    secrets: Secrets,
+    sources: Sequence[Source | None],
+    plugins: contextlib.ExitStack,
+    problems: Problems,
+) -> Planned:
+    every = list(zip(sources_of(chosen), sources, strict=True))
+    columns = [None if source is None else Columns(source.schema) for source in sources]
+    for (told, source), own in zip(every, columns, strict=True):
+        if own is not None and told.event_time is not None:
+            with problems.at(*told.time_key, "column"):
+                check_times(watermarks_of(own, told.event_time), source, own)
+        if chosen.has_checkpoints and source is not None and not source.resumable:
+            problems.add(told.key, f"{source.name} cannot be read again, so it has no checkpoints: leave them out")
+    check_dead_letters(chosen, problems)
+    if chosen.checkpoints is not None and chosen.checkpoints.place is not None:
+        with problems.at("checkpoints", "place"):
+            open_folder(chosen.checkpoints.place).check()
+    kept = [own and own.without_own() for own in columns] if len(columns) > 1 else columns
+    chain = chained(chosen, kept, problems, plugins)
+    check_places(chosen, sources, problems)
+    for place, sink in enumerate(chosen.sinks):
+        with problems.at("sinks", place):
+            _ = sink.typed
+    inputs = [
+        Input(HidingSource(source, secrets) if secrets else source, own, told, secrets, Failures(secrets.hidden))
+        for (told, source), own in zip(every, kept, strict=True)
+        if source is not None and own is not None
+    ]
+    if len(inputs) < len(sources) or chain is None or problems.found:
+        raise InvalidPipeline(problems.found)
+    planned = Planned(pipeline, chosen, secrets, inputs, inputs[0].columns, chain, plugins)
+    for key, model, _, schema in planned.outputs():
+        with problems.at(*key):
+            model.check(schema)
+    check_standard_output(planned.outputs(), problems)
+    if problems.found:
+        raise InvalidPipeline(problems.found)
+    return planned
+
+
+def _close(sources: Iterable[Source]) -> None:
+    with contextlib.ExitStack() as open_:
+        for source in sources:
+            open_.callback(source.close)
+
+
+def _policy(operator: OperatorModel) -> tuple[Policy, Mapping[str, Any]]:
+    """What happens to failed rows, and the options of async functions."""
+    if isinstance(operator, Functions):
+        return Policy(operator.on_error, operator.on_timeout), operator.options
+    return Policy(operator.on_error if isinstance(operator, Sql | Lookup) else "fail"), {}
+
+
+def _asked(operator: Mapping[str, Any]) -> Any:
+    """What an operator does to rows, without names and policies; of functions in a row, their calls."""
+    if operator["type"] == "sql":
+        return {name: operator[name] for name in ("select", "where", "table", "required", "after")}
+    if operator["type"] == "lookup":
+        asked = ("type", "table", "keys", "columns", "types", "unmatched", "where", "after")
+        return {name: operator[name] for name in asked}
+    if operator["type"] in ("windows", "union", "join", "deduplicate", "look_back", "query"):
+        policies = ("on_error", "on_late", "allowed_lateness", "memory_limit", "disk_limit")
+        others = ("name", "functions", "isolation", "workers", *policies)
+        return {name: value for name, value in operator.items() if name not in others}
+    return operator["calls"] if operator["after"] is None else {"after": operator["after"], "calls": operator["calls"]}
+
+
+def _in_a_row(sink: Mapping[str, Any]) -> dict[str, Any]:
+    """A sink as it was described before there was `after`, if it does without."""
+    return {name: value for name, value in sink.items() if name != "after" or value is not None}
+
+
+def sink_names(pipeline: Pipeline) -> list[str]:
+    """Of the sinks, for people and databases; each once."""
+    return each_once([sink.type for sink in pipeline.sinks])

@@ -1,0 +1,112 @@
+"""Which operators follow which in a description: `Routes`, with the names that `after`, `inputs` and the like have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..operators.routes import Place, Routes, place_of_source
+from .checks import Problems
+from .description import Functions, Join, OperatorModel, Pipeline, Union, Waiting, WholeQuery, Windows
+from .lines import Key
+from .problems import nearest
+
+_SOURCE = "source"
+_INPUT_KEYS = {Union: "`inputs`", Join: "`left` and `right`", WholeQuery: "`tables`"}
+
+
+def routes_of(pipeline: Pipeline, problems: Problems) -> Routes | None:
+    """None: there are problems."""
+    before_it = len(problems.found)
+    places: dict[str, Place] = {_SOURCE: None}
+    for number, name in enumerate(pipeline.sources, 1):
+        if name in places:
+            problems.add(("sources", name), "the first source has this name: choose another one")
+        places[name] = place_of_source(number)
+    before: list[Place] = []
+    beside: dict[int, Sequence[Place]] = {}
+
+    def place_of(name: str | None, key: Key, otherwise: Place) -> Place:
+        if name is None or name in places:
+            return otherwise if name is None else places[name]
+        problems.add(key, f"there is no operator {name!r} before it: {nearest(name, places)}")
+        return otherwise
+
+    for place, (operator, name) in enumerate(zip(pipeline.operators, operator_names(pipeline), strict=True)):
+        key: Key = ("operators", place)
+        if isinstance(operator, Union | Join | WholeQuery):
+            if operator.after is not None:
+                keys = _INPUT_KEYS[type(operator)]
+                problems.add((*key, "after"), f"a {operator.type} has {keys}: leave it out")
+            own = [place_of(one, (*key, *at), None) for at, one in _inputs(operator)]
+            before.append(own[0])
+            beside[place] = own[1:]
+        else:
+            before.append(place_of(operator.after, (*key, "after"), place - 1 if place else None))
+        if name in pipeline.sources:
+            problems.add((*key, "name"), f"a source has the name {name!r}: choose another one")
+        places[name] = place
+    last = len(before) - 1 if before else None
+    sinks = [place_of(sink.after, ("sinks", number, "after"), last) for number, sink in enumerate(pipeline.sinks)]
+    if len(problems.found) > before_it:
+        return None
+    gathering = [place for place, one in enumerate(pipeline.operators) if isinstance(one, Waiting | WholeQuery)]
+    routes = Routes(before, sinks, gathering, beside)
+    for place in beside:
+        if pipeline.parallelism == 1 and not _have_windows(pipeline, routes, place):
+            continue  # whatever is gathered, it is there
+        if place in gathering and not _are_of_one_time(pipeline.operators[place]):
+            continue  # rows that were not gathered are now
+        gathered = {routes.is_behind_gathering(one) or one in gathering for one in routes.inputs(place)}
+        if len(gathered) > 1:
+            text = "some of its rows are results of windows, and others are not: group all of them, or none"
+            problems.add(("operators", place), text)
+    for number, name in enumerate(["", *pipeline.sources]):
+        one = place_of_source(number)
+        if (number or pipeline.sources) and not routes.after(one) and not routes.sinks_after(one):
+            key = ("sources", name) if number else ("source",)
+            problems.add(key, "nothing takes its rows: name it in the `after` of an operator, or leave it out")
+    for place in range(len(before)):
+        if not routes.after(place) and not routes.sinks_after(place):
+            problems.add(
+                ("operators", place), "nothing takes its rows: name it in the `after` of a sink, or leave it out"
+            )
+    return None if len(problems.found) > before_it else routes
+
+
+def _are_of_one_time(operator: OperatorModel) -> bool:
+    """Whether it makes something of rows with the same event time."""
+    return isinstance(operator, Windows) or (isinstance(operator, Join) and operator.within is None)
+
+
+def _have_windows(pipeline: Pipeline, routes: Routes, place: Place) -> bool:
+    """Whether rows have come through windows, or are joined by the same time: others beside them have another one."""
+    if place is None or place < 0 or isinstance(pipeline.operators[place], WholeQuery):
+        return False
+    if _are_of_one_time(pipeline.operators[place]):
+        return True
+    return any(_have_windows(pipeline, routes, before) for before in routes.inputs(place))
+
+
+def _inputs(operator: Union | Join | WholeQuery) -> list[tuple[Key, str]]:
+    """Whose rows an operator takes, each with its key."""
+    if isinstance(operator, WholeQuery):
+        return [(("tables", table), name) for table, name in operator.tables.items()]
+    if isinstance(operator, Join):
+        return [(("left",), operator.left), (("right",), operator.right)]
+    return [(("inputs", number), name) for number, name in enumerate(operator.inputs)]
+
+
+def operator_names(pipeline: Pipeline) -> list[str]:
+    """Of the operators, for people; each once."""
+    return each_once([one.name or _name(one) for one in pipeline.operators])
+
+
+def _name(operator: OperatorModel) -> str:
+    return Path(operator.plugin).stem.removeprefix("lib") if isinstance(operator, Functions) else operator.type
+
+
+def each_once(names: Sequence[str]) -> list[str]:
+    """The names, with a number behind those that were there before."""
+    earlier = [names[:place].count(name) for place, name in enumerate(names)]
+    return [f"{name}-{count + 1}" if count else name for name, count in zip(names, earlier, strict=True)]

@@ -1,0 +1,492 @@
+"""Statements into a pipeline's description: what their names mean, and which parts they share.
+
+A table that is read is a source, with a query for columns that its connector does not have. A view is built where it
+is first selected from, and everybody else takes the same rows. An insert is a view whose rows go to a sink.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pydantic
+
+from ...errors import ArroyoUdfError
+from ..connectors.cells import CellType
+from ..connectors.standard_output import StandardOutput
+from ..datafusion.query import Select as SelectItems
+from ..datafusion.tokens import quoted
+from ..pipeline.description import EventTime, NamedSource, Pipeline, SourceModel
+from ..pipeline.lines import Key
+from ..pipeline.problems import nearest
+from ..pipeline.variables import resolved
+from .column_types import cast_to
+from .diagnostics import check_meaning
+from .early_conditions import EarlyConditions
+from .event_times import event_time_of, times_of, type_of
+from .first_rows import FirstRows, asked_first
+from .flow import SOURCE, TIME, Flow, NeedsTime, Node
+from .functions import Udf
+from .grouped import Grouped, as_time, has_windows
+from .joins import StreamJoin, names_in
+from .lookups import Looked, LookupJoin
+from .ranked import Ranked, has_over
+from .rounds import Rounds, Wanted
+from .scope import Scope
+from .selects import AnyQuery, Join, QueryText, Relation, UnionText, WholeText
+from .settings import Chosen
+from .statements import Column, CreateTable, CreateView, Insert, Select, Set, Statement
+from .tables import is_in_database, kind_of, sink_of, source_of
+from .text import Text, Unending, Wrong
+from .unions import united
+from .whole import built, first_table, queries_in, tables_in
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """places: the offset of the text from which a part of the description comes, by its key."""
+
+    pipeline: Pipeline
+    places: Mapping[Key, int]
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A table that is read. name: of the source. node: its rows, with the table's columns."""
+
+    name: str
+    model: SourceModel
+    event_time: EventTime | None
+    node: Node
+    at: int
+
+
+def compiled(text: Text, statements: Sequence[Statement], udfs: Mapping[str, Udf]) -> Compiled:
+    """Raises Refused with all that is wrong."""
+    try:
+        return _compiled(text, statements, udfs, has_windows(text))
+    except NeedsTime:
+        return _compiled(text, statements, udfs, with_times=True)
+
+
+def _compiled(text: Text, statements: Sequence[Statement], udfs: Mapping[str, Udf], with_times: bool) -> Compiled:
+    """with_times: rows have event times. Raises NeedsTime if a query needs them."""
+    compiler = _Compiler(text, udfs, with_times)
+    for statement in statements:
+        try:
+            compiler.statement(statement)
+        except Wrong as error:
+            compiler.wrong.append(error)
+    return compiler.finished()
+
+
+class _Compiler:
+    def __init__(self, text: Text, udfs: Mapping[str, Udf], with_times: bool) -> None:
+        self._with_times = with_times
+        self.wrong: list[Wrong] = []
+        self._text, self._udfs = text, udfs
+        self._tables: dict[str, CreateTable] = {}
+        self._views: dict[str, CreateView | Insert] = {}  # an insert into a table in memory is one
+        self._broken: set[str] = set()  # names whose statements are wrong
+        self._open: list[str] = []  # views that are being built, each selected from by the one before
+        self._built: dict[int, Node] = {}  # by the query
+        self._first: dict[int, QueryText] = {}  # those of which only the first rows are asked for, by the query
+        self._outputs: list[Insert | Select] = []
+        self._settings = Chosen()
+        self._sources: dict[str, _Source] = {}  # by the table's name
+
+    # ---- Statements ----
+
+    def statement(self, statement: Statement) -> None:
+        if isinstance(statement, CreateTable):
+            self._new(statement.name, statement.at)
+            self._broken.add(statement.name)
+            kind_of(statement)
+            self._tables[statement.name] = statement
+            self._broken.discard(statement.name)
+        elif isinstance(statement, CreateView):
+            self._new(statement.name, statement.at)
+            self._views[statement.name] = statement
+        elif isinstance(statement, Set):
+            self._settings.take(statement)
+        elif isinstance(statement, Insert) and self._is_in_memory(statement):
+            if statement.table in self._views:
+                raise Wrong(f"{statement.table} has rows already: insert into a table in memory once", statement.at)
+            self._views[statement.table] = statement
+        else:
+            if isinstance(statement, Insert) and statement.table in [
+                one.table for one in self._outputs if isinstance(one, Insert)
+            ]:
+                raise Wrong(f"{statement.table} is inserted into already: name another table", statement.at)
+            self._outputs.append(statement)
+
+    def _new(self, name: str, at: int) -> None:
+        if name in self._tables or name in self._views or name in self._broken:
+            raise Wrong(f"there is a table or view {name} already: rename one", at)
+
+    def _is_in_memory(self, insert: Insert) -> bool:
+        table = self._tables.get(insert.table)
+        if table is None:
+            if insert.table in self._broken:
+                raise Wrong(None, insert.at)
+            if insert.table in self._views:
+                raise Wrong(f"{insert.table} is a view: insert into a table", insert.at)
+            raise Wrong(f"there is no table {insert.table}: {self._nearest(insert.table)}", insert.at)
+        kind = kind_of(table)
+        if kind == "lookup":
+            raise Wrong(f"{insert.table} is TEMPORARY, for lookups: insert into a TABLE without this word", insert.at)
+        if kind == "source":
+            raise Wrong(f"{insert.table} is a source: insert into a table with type = 'sink'", insert.at)
+        return kind == "memory"
+
+    def _nearest(self, name: str) -> str:
+        return nearest(name, [*self._tables, *self._views])
+
+    # ---- The pipeline ----
+
+    def finished(self) -> Compiled:
+        """The description. Raises Refused."""
+        flow = Flow(self._settings.of_operators())
+        self.wrong += self._settings.check_letters(self._tables.values())
+        for output in self._outputs:
+            try:
+                self._output(flow, output)
+            except Wrong as error:
+                self.wrong.append(error)
+        if not self._outputs and not self.wrong:
+            self.wrong.append(
+                Wrong("nothing comes out: write SELECT ..., or INSERT INTO a table SELECT ...", len(self._text.text))
+            )
+        if not self.wrong:
+            self.wrong += self._settings.check_windows(flow.operators)
+        if any(one.text is not None for one in self.wrong):
+            raise self._text.refused(self.wrong)
+        first, *others = self._sources.values()  # each output has a table
+        name = re.sub(r"[^A-Za-z0-9_.-]", "_", Path(self._text.file).stem).lstrip("_.-")[:100] or "query"
+        pipeline = Pipeline(
+            name=name,
+            source=first.model,
+            sources={one.name: NamedSource(source=one.model, event_time=one.event_time) for one in others},
+            operators=flow.operators,
+            sinks=flow.sinks,
+            dead_letters=self._settings.letters(),
+            event_time=first.event_time,
+            checkpoints=self._settings.checkpoints(),
+        )
+        own: dict[Key, int] = {("source",): first.at, ("event_time",): first.at}
+        own |= {("sources", one.name): one.at for one in others}
+        return Compiled(pipeline, {**flow.places, **own, **self._settings.places})
+
+    def _output(self, flow: Flow, output: Insert | Select) -> None:
+        if isinstance(output, Select):
+            node = self._query(flow, output.query, {}, "select", None, with_time=False)
+            flow.sink(node, StandardOutput(format="jsonl"), output.at)
+            return
+        table = self._tables[output.table]
+        wanted = self._wanted(table, output)
+        node = self._query(flow, output.query, {}, f"{table.name}_rows", wanted, with_time=False)
+        sink = self._described(table, lambda: sink_of(table))
+        flow.sink(node, sink, table.at)
+
+    def _wanted(self, table: CreateTable, insert: Insert) -> list[Wanted] | None:
+        """The columns of a table that an insert fills. None: whatever comes."""
+        if table.columns is None:
+            if insert.columns is None:
+                return None
+            return [Wanted(name, None) for name, _ in insert.columns]
+        for column in table.columns:
+            if column.generated:
+                raise Wrong(
+                    f"{column.name} is generated, and {table.name} is inserted into: compute it in the SELECT",
+                    column.at,
+                )
+            if column.metadata is not None:
+                raise Wrong(
+                    f"{column.name} is metadata of a source, and {table.name} is inserted into: leave out METADATA "
+                    "FROM",
+                    column.metadata.at,
+                )
+        wanted = {column.name: Wanted(column.name, column.type, column.not_null) for column in table.columns}
+        if insert.columns is None:
+            return list(wanted.values())
+        for name, at in insert.columns:
+            if name not in wanted:
+                raise Wrong(f"table {table.name} has no column {name}: {nearest(name, wanted)}", at)
+        missing = [name for name in wanted if name not in dict(insert.columns)]
+        if missing:
+            raise Wrong(f"{', '.join(missing)} would get no values: name all columns of {table.name}", insert.at)
+        return [wanted[name] for name, _ in insert.columns]
+
+    # ---- Queries ----
+
+    def _query(
+        self,
+        flow: Flow,
+        query: AnyQuery,
+        ctes: Mapping[str, AnyQuery],
+        name: str,
+        wanted: Sequence[Wanted] | None,
+        with_time: bool = True,
+    ) -> Node:
+        """with_time: with the event time, for windows of other queries."""
+        if wanted is None and id(query) in self._built:
+            return self._built[id(query)]
+        if not isinstance(query, WholeText):
+            before = flow.copy(), dict(self._built), dict(self._sources)
+            try:
+                return self._streamed(flow, query, ctes, name, wanted, with_time)
+            except Unending as error:
+                kept, self._built, self._sources = before
+                flow.take(kept)
+                whole = WholeText(query.part, query.ctes, error, query.at)
+        else:
+            whole = query
+        node = self._whole(flow, whole, ctes, name, wanted)
+        if wanted is None:
+            self._built[id(query)] = node
+        return node
+
+    def _whole(
+        self,
+        flow: Flow,
+        query: WholeText,
+        ctes: Mapping[str, AnyQuery],
+        name: str,
+        wanted: Sequence[Wanted] | None,
+    ) -> Node:
+        """A query that needs all rows, if they end."""
+        known = {**ctes, **query.ctes}
+        inner, ranges = {}, []
+        for number, one in enumerate(queries_in(query.part, self._udfs), 1):
+            inner[one.at] = self._query(flow, one, known, f"{name}_{number}", None, with_time=False)
+            ranges.append(range(one.at, one.part[-1].end))
+        tables = {}
+        for table, at in tables_in(query.part, [*known, *self._tables, *self._views]):
+            if not any(at in own for own in ranges):
+                tables[table] = self._named(flow, table, at, known)
+        nodes = [*tables.values(), *inner.values()]
+        sources = {source for node in nodes for source in flow.sources_of(node.operator)}
+        if not nodes and (first := first_table(query.part)) is not None:
+            self._named(flow, *first, known)  # says that there is none
+        if not nodes or any(one.name in sources and not one.model.ends for one in self._sources.values()):
+            raise Wrong(query.why.text, query.why.at)  # whoever selects from it has these sources, too
+        return built(self._text, self._udfs, flow, query, tables, inner, ranges, name, wanted)
+
+    def _streamed(
+        self,
+        flow: Flow,
+        query: QueryText | UnionText,
+        ctes: Mapping[str, AnyQuery],
+        name: str,
+        wanted: Sequence[Wanted] | None,
+        with_time: bool,
+    ) -> Node:
+        """A query whose results come while rows come. Raises Unending for another one."""
+        known = {**ctes, **query.ctes}
+        if isinstance(query, UnionText):
+            nodes = [self._query(flow, one, known, name, wanted, with_time) for one in query.queries]
+            self._built[id(query)] = node = united(flow, nodes, [one.at for one in query.queries], name)
+            return node
+        check_meaning(self._text, query.expressions)
+        before, scope, late = self._from(flow, query, known, name)
+        node = _builder(query, before)(self._text, self._udfs, flow, late, before, name, scope=scope).built(
+            wanted, with_time
+        )
+        if wanted is None:
+            self._built[id(query)] = node
+        return node
+
+    def _from(
+        self, flow: Flow, query: QueryText, ctes: Mapping[str, AnyQuery], name: str
+    ) -> tuple[Node, Scope | None, QueryText]:
+        """The rows that a SELECT begins with; what names mean in them, if they are of several tables; and the SELECT
+        without the conditions that these rows meet."""
+        before = self._first_rows(flow, query, ctes) or self._relation(flow, query.relation, ctes)
+        if not query.joins:
+            return before, None, query
+        tables = [self._lookup_table(join, ctes) for join in query.joins]
+        sides = [
+            self._relation(flow, join.relation, ctes) if table is None else Looked(table, join)
+            for join, table in zip(query.joins, tables, strict=True)
+        ]
+        names = {join.relation.alias: side.names for join, side in zip(query.joins, sides, strict=True)}
+        looked = [side.join.relation.alias for side in sides if isinstance(side, Looked)]
+        early = EarlyConditions(
+            self._text, self._udfs, flow, query, {query.relation.alias: before.names, **names}, looked
+        )
+        scope = Scope({query.relation.alias: {column: column for column in before.names}})
+        needed = names_in(query)
+        for number, (join, side) in enumerate(zip(query.joins, sides, strict=True)):
+            before = early.before(number, before, scope)
+            if isinstance(side, Looked):
+                before, scope = LookupJoin(self._text, self._udfs, flow, query, before, scope, side).built()
+                continue
+            right = early.of_right(number, side)
+            joined = StreamJoin(self._text, self._udfs, flow, before, scope, join, right, name, needed)
+            before, scope = joined.built()
+        return before, scope, dataclasses.replace(query, where=tuple(early.late))
+
+    def _first_rows(self, flow: Flow, query: QueryText, ctes: Mapping[str, AnyQuery]) -> Node | None:
+        """The first rows of the relation, if the query asks for these alone. None: it does not."""
+        relation = query.relation
+        inner, known, view = relation.query, ctes, self._views.get(relation.name or "")
+        if relation.name is not None and relation.name in ctes:
+            inner, known = ctes[relation.name], {name: one for name, one in ctes.items() if name != relation.name}
+        elif isinstance(view, CreateView):
+            inner, known = view.query, {}
+        first = asked_first(query.where, inner, relation.alias) if isinstance(inner, QueryText) else None
+        if first is None or not isinstance(inner, QueryText):
+            return None
+        own = self._first.setdefault(id(inner), dataclasses.replace(inner, first=first))
+        return self._query(flow, own, known, relation.alias, None)
+
+    def _lookup_table(self, join: Join, ctes: Mapping[str, AnyQuery]) -> CreateTable | None:
+        """None: it joins rows."""
+        name = join.relation.name or ""
+        if name in self._broken:
+            raise Wrong(None, join.at)
+        table = None if name in ctes else self._tables.get(name)
+        kind = None if table is None else kind_of(table)
+        if table is not None and kind == "sink" and is_in_database(table):
+            raise Wrong(f"{name} is a sink: to look rows up in it, write CREATE TEMPORARY TABLE", join.relation.at)
+        return table if kind == "lookup" else None
+
+    def _relation(self, flow: Flow, relation: Relation, ctes: Mapping[str, AnyQuery]) -> Node:
+        if relation.query is not None:
+            return self._query(flow, relation.query, ctes, relation.alias, None)
+        return self._named(flow, relation.name or "", relation.at, ctes)
+
+    def _named(self, flow: Flow, name: str, at: int, ctes: Mapping[str, AnyQuery]) -> Node:
+        if name in ctes:
+            others = {other: query for other, query in ctes.items() if other != name}
+            return self._query(flow, ctes[name], others, name, None)
+        if name in self._broken:
+            raise Wrong(None, at)
+        if name in self._open:
+            raise Wrong(f"{' selects from '.join([*self._open, name])}: name another table", at)
+        if name in self._views:
+            return self._view(flow, name, self._views[name])
+        if name not in self._tables:
+            raise Wrong(f"there is no table {name}: {nearest(name, [*self._tables, *self._views, *ctes])}", at)
+        table = self._tables[name]
+        kind = kind_of(table)
+        if kind == "memory":
+            raise Wrong(f"nothing is inserted into {name}: write INSERT INTO {name} SELECT ... before", at)
+        if kind == "lookup":
+            raise Wrong(f"{name} is TEMPORARY, for lookups: write FROM another table JOIN {name} ON its key", at)
+        if kind == "sink":
+            raise Wrong(f"{name} is a sink: select from a table with type = 'source', or from what goes into it", at)
+        if name not in self._sources:
+            self._broken.add(name)  # once is enough to say what is wrong
+            self._sources[name] = self._read(flow, table)
+            self._broken.discard(name)
+        return self._sources[name].node
+
+    def _view(self, flow: Flow, name: str, view: CreateView | Insert) -> Node:
+        self._open.append(name)
+        try:
+            if isinstance(view, CreateView):
+                return self._query(flow, view.query, {}, name, None)
+            if id(view) not in self._built:
+                wanted = self._wanted(self._tables[name], view)
+                self._built[id(view)] = self._query(flow, view.query, {}, name, wanted)
+            return self._built[id(view)]
+        except Wrong:
+            self._broken.add(name)  # once is enough to say what is wrong
+            raise
+        finally:
+            self._open.pop()
+
+    # ---- The source ----
+
+    def _read(self, flow: Flow, table: CreateTable) -> _Source:
+        """The source of a table, and its rows with the table's columns."""
+        model = self._described(table, lambda: source_of(table))
+        schema = self._described(table, lambda: _schema_of(model))
+        items, required = self._columns(table, schema)
+        computed = [column.name for column in table.columns or () if column.generated and column.not_null]
+        found = event_time_of(self._text, table, items, schema, self._udfs)
+        if found is not None and self._with_times:
+            items[TIME] = as_time(found.expression, found.type)
+            if found.is_computed:
+                computed.append(found.model.column)
+            else:
+                required = [*required, found.model.column]
+        node = source = flow.source(schema, table.name) if self._sources else Node(SOURCE, schema)
+        if required or list(items.items()) != [(name, quoted(name)) for name in schema.names]:
+            node = flow.query(node, SelectItems(items, None, table.name, required), table.name, table.at)
+        node = flow.required(node, computed, table.name, table.at)
+        if found is not None:
+            node = node.with_times(times_of(found, node.schema))
+        return _Source(source.operator, model, None if found is None else found.model, node, table.at)
+
+    def _columns(self, table: CreateTable, schema: pa.Schema) -> tuple[dict[str, str], Sequence[str]]:
+        """The table's columns as expressions of the source's, and the source's columns that may not be null."""
+        names = {"subtask_index": "subtask"} if table.options["connector"].value == "impulse" else {}
+        if table.columns is None:
+            own = {source: name for name, source in names.items()}
+            return {own.get(name, name): quoted(name) for name in schema.names}, ()
+        items: dict[str, str] = {}
+        required: list[str] = []
+        for column in table.columns:
+            if column.generated:
+                items[column.name] = self._generated(table, column, schema)
+                continue
+            source = names.get(column.name, column.name)
+            if source not in schema.names:
+                raise Wrong(
+                    f"the connector reads no column {column.name}: {nearest(column.name, schema.names)}", column.at
+                )
+            given = schema.field(source).type
+            given = pa.string() if isinstance(given, CellType) else given
+            found = cast_to(quoted(source), given, column.type)
+            if found is None:
+                raise Wrong(f"{column.name} is {given} where it is read, not {column.type}: write that type", column.at)
+            items[column.name] = found
+            required += [source] if column.not_null else []
+        return items, required
+
+    def _generated(self, table: CreateTable, column: Column, schema: pa.Schema) -> str:
+        """The expression of a column that is computed, in its type."""
+        text, part = self._text.cut(column.generated), column.generated
+        given = type_of(self._text, part, SelectItems({column.name: text}, None, table.name), schema, self._udfs)
+        found = cast_to(text, given, column.type)
+        if found is None:
+            raise Wrong(f"{column.name} is {column.type}, and this is {given}: write CAST(... AS ...)", part[0].start)
+        return found
+
+    def _described(self, table: CreateTable, make: Any) -> Any:
+        """What a connector makes of the options; its errors have the table's place."""
+        try:
+            return make()
+        except pydantic.ValidationError as error:
+            texts = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()]
+            raise Wrong(f"table {table.name}: {'; '.join(texts)}", table.at) from None
+        except (ArroyoUdfError, OSError) as error:
+            raise Wrong(f"table {table.name}: {error}", table.at) from None
+
+
+def _builder(query: QueryText, before: Node) -> type[Grouped | FirstRows | Ranked | Rounds]:
+    """What makes operators of a query over these rows."""
+    if query.group:
+        return Grouped
+    if query.first is not None and not before.windows:
+        return FirstRows
+    if query.qualifies:
+        raise Unending("QUALIFY is not supported over results of windows: write WHERE around the query", query.at)
+    return Ranked if has_over(query) else Rounds
+
+
+def _schema_of(model: SourceModel) -> pa.Schema:
+    values, _ = resolved(model.model_dump(by_alias=True, warnings=False), os.environ)
+    source = type(model).model_validate(values).source(1)
+    try:
+        return source.schema
+    finally:
+        source.close()

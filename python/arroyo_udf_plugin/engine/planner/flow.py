@@ -1,0 +1,273 @@
+"""A pipeline while it is built: operators one behind the other, or several behind one."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+import pyarrow as pa
+
+from ...host.isolation import Isolation
+from ...host.policy import Action
+from ..connectors.described import Output
+from ..datafusion.query import Query, Select
+from ..datafusion.whole import Whole
+from ..operators.blocks import Given
+from ..pipeline.chain import first_rows_of, grouping_of, joining_of, looking_of, merged
+from ..pipeline.description import (
+    Deduplicate,
+    Functions,
+    Join,
+    LookBack,
+    Lookup,
+    OperatorModel,
+    SinkModel,
+    Sql,
+    Union,
+    Waiting,
+    WholeQuery,
+    Windows,
+)
+from ..pipeline.lines import Key
+from ..pipeline.lookups import lookup_plan
+from ..pipeline.variables import resolved
+from ..windows.collecting import Inputs
+from ..windows.joining import Sides
+from ..windows.opened import opened
+from ..windows.storage import Limits
+from .functions import Udf
+
+_Waiting = TypeVar("_Waiting", bound=Waiting)
+SOURCE = "source"
+TIME = "__t"
+"""The column of event times, if a file has windows. Nobody sees it: it passes through all queries but the last."""
+
+
+class NeedsTime(Exception):
+    """A query needs event times, and so do its tables."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """Rows that somebody may take. operator: whose they are. schema: of the rows. windows: columns that are windows of
+    all rows before. times: columns that are times near the event time: how many nanoseconds it is behind them, at
+    least and at most."""
+
+    operator: str
+    schema: pa.Schema
+    windows: frozenset[str] = frozenset()
+    times: Mapping[str, tuple[int, int]] = dataclasses.field(default_factory=dict)
+
+    @property
+    def names(self) -> list[str]:
+        """Of the columns that a query can see."""
+        return [name for name in self.schema.names if name != TIME]
+
+    def with_windows(self, windows: Iterable[str]) -> Node:
+        return dataclasses.replace(self, windows=frozenset(windows))
+
+    def with_times(self, times: Mapping[str, tuple[int, int]]) -> Node:
+        return dataclasses.replace(self, times=times)
+
+    def as_known(self, before: Node) -> Node:
+        """These rows are those of another node, all columns of which have kept their names."""
+        return dataclasses.replace(self, windows=before.windows, times=before.times)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """on_error, on_timeout: of functions. on_row: of rows that a query cannot compute. on_late: of late rows.
+    allowed_lateness: of windows over rows of tables. isolation, workers: where functions run. memory_limit, disk_limit:
+    of open windows. state_ttl: how long keys are known, in seconds."""
+
+    on_error: Action = "fail"
+    on_timeout: Action = "fail"
+    on_row: Any = "fail"
+    on_late: Any = "drop"
+    allowed_lateness: float = 0.0
+    isolation: Isolation = "thread"
+    workers: int | Literal["auto"] = 1
+    memory_limit: int = Limits.memory
+    disk_limit: int = Limits.disk
+    state_ttl: float | None = None
+
+
+class Flow:
+    """operators, sinks: so far. places: the offset of the text from which each of them comes, by its key."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.operators: list[OperatorModel] = []
+        self.sinks: list[SinkModel] = []
+        self.places: dict[Key, int] = {}
+        self._names = {SOURCE}
+        self._results = 0
+
+    def copy(self) -> Flow:
+        """As it is now, for when what comes next cannot be."""
+        other = Flow(self.settings)
+        other.take(self)
+        return other
+
+    def take(self, other: Flow) -> None:
+        """Becomes as another one is."""
+        self.operators, self.sinks, self.places = list(other.operators), list(other.sinks), dict(other.places)
+        self._names, self._results = set(other._names), other._results
+
+    def result(self) -> int:
+        """A new number for the result of a call."""
+        self._results += 1
+        return self._results
+
+    def source(self, schema: pa.Schema, wanted: str) -> Node:
+        """The rows of a further source. wanted: its name."""
+        return Node(self._named(wanted), schema)
+
+    def query(self, before: Node, select: Select, name: str, at: int) -> Node:
+        """Raises WrongQuery."""
+        query = Query(select, before.schema)
+        operator = Sql(
+            name=self._named(name),
+            after=self._after(before),
+            select=None if select.items is None else dict(select.items),
+            where=select.where,
+            table=select.table,
+            required=tuple(select.required),
+            on_error=self.settings.on_row,
+        )
+        return self._added(operator, query.schema, at)
+
+    def required(self, before: Node, names: Sequence[str], name: str, at: int) -> Node:
+        """The rows, without those in which one of these columns is null: they fail."""
+        return self.query(before, Select(required=names), name, at).as_known(before) if names else before
+
+    def windows(self, before: Node, operator: Windows, at: int) -> Node:
+        """operator: without its places. Raises WrongQuery."""
+        placed = self._waiting(operator, before).model_copy(update={"after": self._after(before)})
+        return self._added(placed, opened(grouping_of(operator), before.schema).schema, at)
+
+    def deduplicate(self, before: Node, operator: Deduplicate, at: int) -> Node:
+        """operator: without its places. Raises WrongQuery."""
+        placed = self._waiting(operator, before).model_copy(update={"after": self._after(before)})
+        return self._added(placed, opened(first_rows_of(operator), before.schema).schema, at).as_known(before)
+
+    def look_back(self, before: Node, operator: LookBack, at: int) -> Node:
+        """operator: without its places. Raises WrongQuery."""
+        placed = self._waiting(operator, before).model_copy(update={"after": self._after(before)})
+        return self._added(placed, opened(looking_of(operator), before.schema).schema, at).as_known(before)
+
+    def lookup(self, before: Node, operator: Lookup, at: int) -> Node:
+        """operator: without its places. Raises WrongQuery for its condition, InvalidArgument."""
+        placed = operator.model_copy(update={"name": self._named(operator.name or ""), "after": self._after(before)})
+        values, secrets = resolved(placed.model_dump(by_alias=True, warnings=False), os.environ)
+        plan = lookup_plan(Lookup.model_validate(values), placed.name or "", Given(before.schema), secrets.hidden)
+        return self._added(placed, plan.schema, at)
+
+    def union(self, nodes: Sequence[Node], name: str, at: int) -> Node:
+        """The rows of all, which have the same types."""
+        operator = Union(name=self._named(name), inputs=tuple(node.operator for node in nodes))
+        return self._added(operator, merged([node.schema for node in nodes]), at)
+
+    def whole(self, tables: Mapping[str, Node], sql: str, udfs: Mapping[str, Udf], name: str, at: int) -> Node:
+        """A query over all rows of these nodes. udfs: that it calls, by the name that it has for them. Raises
+        WrongQuery."""
+        inputs = Inputs({table: node.schema for table, node in tables.items()})
+        functions = {one: udf.function for one, udf in udfs.items()}
+        schema = Whole(sql, inputs.tables, functions).schema
+        operator = WholeQuery(
+            name=self._named(name),
+            tables={table: node.operator for table, node in tables.items()},
+            sql=sql,
+            functions={one: udf.file for one, udf in udfs.items()},
+            isolation=self.settings.isolation,
+            workers=self.settings.workers,
+            memory_limit=self.settings.memory_limit,
+            disk_limit=self.settings.disk_limit,
+        )
+        return self._added(operator, schema, at)
+
+    def sources_of(self, operator: str) -> set[str]:
+        """The sources, by name, whose rows an operator has; of a source, itself."""
+        _, before = self._found(operator)
+        return {source for other in before for source in self.sources_of(other)} or {operator}
+
+    def _found(self, operator: str) -> tuple[OperatorModel | None, Iterable[str]]:
+        """An operator, and those whose rows it gets, by name; of a source, nothing."""
+        place = next((place for place, one in enumerate(self.operators) if one.name == operator), None)
+        if place is None:
+            return None, ()
+        one = self.operators[place]
+        if isinstance(one, Union):
+            return one, one.inputs
+        if isinstance(one, Join):
+            return one, (one.left, one.right)
+        if isinstance(one, WholeQuery):
+            return one, one.tables.values()
+        return one, [one.after or (self.operators[place - 1].name or "" if place else SOURCE)]
+
+    def _have_waited(self, operator: str) -> bool:
+        """Whether its rows are results of windows: those are not late."""
+        one, before = self._found(operator)
+        return isinstance(one, Waiting) or any(map(self._have_waited, before))
+
+    def join(self, left: Node, right: Node, operator: Join, at: int) -> Node:
+        """Raises WrongQuery."""
+        joining = joining_of(operator)
+        sides = Sides([left.schema, right.schema], joining.time, joining.needed)
+        return self._added(self._waiting(operator, left, right), opened(joining, sides.schema).schema, at)
+
+    def _waiting(self, operator: _Waiting, *before: Node) -> _Waiting:
+        """With its name and the settings."""
+        are_results = all(self._have_waited(node.operator) for node in before)
+        return operator.model_copy(
+            update={
+                "name": self._named(operator.name or ""),
+                "on_error": self.settings.on_row,
+                "on_late": self.settings.on_late,
+                "allowed_lateness": 0.0 if are_results else self.settings.allowed_lateness,
+                "memory_limit": self.settings.memory_limit,
+                "disk_limit": self.settings.disk_limit,
+            }
+        )
+
+    def calls(self, before: Node, file: str, calls: Mapping[str, tuple[str, Udf]], at: int) -> Node:
+        """calls: each with its function, by the name of the result."""
+        operator = Functions(
+            name=self._named(re.sub(r"^lib", "", re.split(r"[/.]", file.rpartition("/")[2])[0])),
+            plugin=file,
+            after=self._after(before),
+            calls=tuple(text for text, _ in calls.values()),
+            on_error=self.settings.on_error,
+            on_timeout=self.settings.on_timeout,
+            isolation=self.settings.isolation,
+            workers=self.settings.workers,
+        )
+        fields = [pa.field(name, udf.function.returns) for name, (_, udf) in calls.items()]
+        return self._added(operator, pa.schema([*before.schema, *fields]), at)
+
+    def sink(self, before: Node, sink: Output, at: int) -> None:
+        """Takes rows. sink: without `after`."""
+        self.places["sinks", len(self.sinks)] = at
+        self.sinks.append(sink.model_copy(update={"after": before.operator}))  # type: ignore[arg-type]
+
+    def _added(self, operator: OperatorModel, schema: pa.Schema, at: int) -> Node:
+        self.places["operators", len(self.operators)] = at
+        self.operators.append(operator)
+        return Node(operator.name or "", schema)
+
+    def _after(self, before: Node) -> str | None:
+        """None: it is the one before."""
+        latest = self.operators[-1].name if self.operators else SOURCE
+        return None if latest == before.operator else before.operator
+
+    def _named(self, wanted: str) -> str:
+        """A name that no other operator has."""
+        base = re.sub(r"[^A-Za-z0-9_.-]", "_", wanted).lstrip("_.-")[:90] or "sql"
+        names: Sequence[str] = [base, *(f"{base}-{number}" for number in range(2, len(self.operators) + 3))]
+        name = next(name for name in names if name not in self._names)
+        self._names.add(name)
+        return name

@@ -1,0 +1,184 @@
+"""The first row of each key within a time: duplicates are left out.
+
+    rows ──► kept by their event time ──► a watermark passes them: those whose key has had no row for `ttl` ──► results
+
+A row counts that has left: `ttl` after it, its key may have the next one. Of keys, 16 bytes are kept with the time.
+
+Guarantees: results do not depend on batches and watermarks, if no row is late. They leave in the order of their event
+times, and of their arrival where these are equal.
+Assumes: a hash of 128 bits is not the same for two keys.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...errors import InvalidArgument
+from ..connectors.cells import CellType, decoded
+from ..datafusion.columns import MultiHash
+from ..datafusion.query import WrongQuery
+from .spans import before, is_time, later, times_of
+from .storage import Limits, Storage
+from .timed_rows import AT, TimedRows, steps
+
+_KEY, _TIME = pa.field("__key", pa.binary(16)), pa.field("__time", pa.timestamp("ns"))
+_KNOWN = pa.schema([_KEY, _TIME])
+_KNOWN_ROW = pa.field("__known", pa.list_(pa.struct(list(_KNOWN))))
+_BUCKETS = 8  # of what is known
+_SHORTEST = 1_000_000_000  # of them
+_WAITING = 10_000_000_000  # of rows that wait
+
+
+@dataclasses.dataclass(frozen=True)
+class FirstRows:
+    """time: the column of event times. keys: columns. ttl: nanoseconds for which a key is known."""
+
+    time: str
+    keys: tuple[str, ...]
+    ttl: int
+
+    @property
+    def window(self) -> FirstRows:
+        return self
+
+    @property
+    def length(self) -> int:
+        return self.ttl + _WAITING
+
+
+class First:
+    """schema: of the results, which are rows. kept_schema: of what `kept` gives: rows that wait, and others that have a
+    list of keys that are known, with their times, and nulls for all columns.
+
+    watermark: the latest; None: there was none yet.
+    """
+
+    def __init__(self, asked: FirstRows, given: pa.Schema, limits: Limits = Limits()) -> None:  # noqa: B008 (frozen)
+        """given: of the rows. Raises WrongQuery."""
+        for name in (asked.time, *asked.keys):
+            if len(given.get_all_field_indices(name)) != 1:
+                raise WrongQuery(f"there is no column {name}, or several", name)
+        if not is_time(given.field(asked.time).type):
+            raise WrongQuery(f"{asked.time} is {given.field(asked.time).type}: name a column of times", asked.time)
+        self._ttl, self._time = asked.ttl, asked.time
+        self._keys = [given.get_field_index(name) for name in asked.keys]
+        try:
+            self._hash = MultiHash([_plain(given.field(place).type) for place in self._keys])
+        except InvalidArgument as error:
+            raise WrongQuery(str(error).replace("multi_hash", "a key"), asked.keys[0]) from None
+        self.schema = given
+        self.kept_schema = pa.schema([*(field.with_nullable(True) for field in given), _KNOWN_ROW])
+        self.meanings: dict[str, str] = {}
+        self.watermark: int | None = None
+        self._done: int | None = None
+        self._storage = Storage(limits)
+        self._rows = TimedRows(self._storage, given, given.get_field_index(asked.time), _WAITING, 0)
+        self._known = TimedRows(self._storage, _KNOWN, 1, max(asked.ttl // _BUCKETS, _SHORTEST), asked.ttl)
+
+    # ---- Rows ----
+
+    def late(self, rows: pa.RecordBatch) -> pa.BooleanArray | None:
+        """As of `panes.Windows`."""
+        return before(rows.column(self._time), self.watermark)
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        """rows: with usable times, none of them late."""
+        self._rows.add(rows)
+
+    def close(self, all_of_them: bool = False) -> Iterator[pa.RecordBatch]:
+        """The results up to the watermark, or all. It has passed all of them then; keys stay known."""
+        if all_of_them and self._rows.last is not None:
+            self.watermark = later(self.watermark, self._rows.last + 1)
+        if self.watermark is None:
+            return
+        for until in steps([self._rows], self._done, self.watermark):
+            yield from self._first(self._rows.between(self._done, until))
+            self._rows.forget(until)
+            self._known.forget(until)
+            self._done = until
+        if all_of_them:
+            self._rows.forget()
+
+    def _first(self, new: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Those of these rows that are the first ones."""
+        if not new:
+            return
+        table = pa.Table.from_batches(new)
+        (rows,) = table.take(pc.sort_indices(table.column(AT.name))).combine_chunks().to_batches()
+        keys = self._hash(*map(_decoded, (rows.column(place) for place in self._keys)))
+        encoded = keys.dictionary_encode()
+        latest = self._latest(encoded.dictionary)
+        chosen = []
+        times = rows.column(AT.name)
+        for place, (key, time) in enumerate(zip(encoded.indices.to_pylist(), times.to_pylist(), strict=True)):
+            before = latest.get(key)
+            if before is None or time >= before + self._ttl:
+                latest[key] = time
+                chosen.append(place)
+        if chosen:
+            places = pa.array(chosen, pa.int64())
+            known = [keys.take(places), times_of(times.take(places), _TIME.type)]
+            self._known.add(pa.RecordBatch.from_arrays(known, schema=_KNOWN))
+            yield rows.take(places).select(range(len(self.schema)))
+
+    def _latest(self, keys: pa.Array) -> dict[int, int]:
+        """When those that are known had their latest row, by their places."""
+        found: dict[int, int] = {}
+        known = [batch for batch, _ in self._known.kept()]
+        if not known:
+            return found
+        places = pc.index_in(pa.chunked_array([batch.column(0) for batch in known]), keys)
+        are_there = places.is_valid()
+        times = pa.chunked_array([self._known.at(batch) for batch in known]).filter(are_there)
+        for place, time in zip(places.drop_null().to_pylist(), times.to_pylist(), strict=True):
+            found[place] = max(time, found.get(place, time))
+        return found
+
+    # ---- Checkpoints ----
+
+    def kept(self) -> Iterator[pa.RecordBatch]:
+        for batch, _ in self._rows.kept():
+            if self._done is not None:
+                batch = batch.filter(pc.greater_equal(self._rows.at(batch), self._done))
+            if batch.num_rows:
+                columns = [*batch.columns, pa.nulls(batch.num_rows, _KNOWN_ROW.type)]
+                yield pa.RecordBatch.from_arrays(columns, schema=self.kept_schema)
+        for batch, _ in self._known.kept():
+            keys = pa.StructArray.from_arrays(batch.columns, fields=list(_KNOWN))
+            together = pa.ListArray.from_arrays(pa.array([0, len(keys)], pa.int32()), keys)
+            columns = [*(pa.nulls(1, type_) for type_ in self.schema.types), together]
+            yield pa.RecordBatch.from_arrays(columns, schema=self.kept_schema)
+
+    @property
+    def kept_rows(self) -> int:
+        return sum(batch.num_rows for batch in self.kept())
+
+    def restore(self, kept: Iterable[pa.RecordBatch], watermark: int | None) -> None:
+        """Before all rows. watermark: of the moment when they were kept."""
+        width = len(self.schema)
+        for batch in kept:
+            is_known = batch.column(width).is_valid()
+            rows, known = batch.filter(pc.invert(is_known)), batch.filter(is_known)
+            if rows.num_rows:
+                self._rows.add(pa.RecordBatch.from_arrays(rows.columns[:width], schema=self.schema))
+            if known.num_rows:
+                keys = known.column(width).flatten()
+                self._known.add(pa.RecordBatch.from_arrays(keys.flatten(), schema=_KNOWN))
+        self.watermark = self._done = watermark
+
+    @property
+    def size(self) -> int:
+        """The bytes of what is kept."""
+        return self._storage.memory + self._storage.disk
+
+
+def _plain(type_: pa.DataType) -> pa.DataType:
+    return pa.string() if isinstance(type_, CellType) else type_
+
+
+def _decoded(column: pa.Array) -> pa.Array:
+    return decoded(column) if isinstance(column.type, CellType) else column

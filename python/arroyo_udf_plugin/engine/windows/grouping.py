@@ -1,0 +1,192 @@
+"""What is asked of a window's rows, as queries of DataFusion: over the rows, or over parts of them.
+
+Guarantees: names and types are checked when it is made. Results have the types of the query over the rows, however they
+came about.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+import pyarrow as pa
+
+from ..datafusion.feed import TABLE, Feed, Single, works
+from ..datafusion.query import WrongQuery, planned, settled, told, written
+from ..datafusion.tokens import quoted, tokens, without_layout
+from .partials import COUNT, Parted, column, part_name, parted, without_order
+from .spans import Window, is_time
+
+
+@dataclasses.dataclass(frozen=True)
+class Grouping:
+    """time: the column of event times; in the results, the last moment of the window. window: which windows there are.
+    column: of the results, a struct of the window's start and end. keys: columns. aggregates: by the names of their
+    results. by_row: each row is a result, with its keys; aggregates are window functions over the rows of its window.
+    table: the name that aggregates may use for the rows."""
+
+    time: str
+    window: Window
+    column: str = "window"
+    keys: Sequence[str] = ()
+    aggregates: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    by_row: bool = False
+    table: str = "input"
+
+
+class Answers:
+    """A query over batches with the schema `given`, with results in the schema `schema`. table: as of `Grouping`."""
+
+    def __init__(self, text: str, given: pa.Schema, schema: pa.Schema, table: str) -> None:
+        self._text, self.given, self._schema, self._table = text, given, schema, table
+
+    def of(self, batches: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
+        return [self._settled(answer) for answer in self._runs.run(*batches) if answer.num_rows]
+
+    @functools.cached_property
+    def _runs(self) -> Feed | Single:
+        asked = written(self._text, self._table, self.given)
+        return Feed(asked, self.given, one_by_one=False) if works() else Single(asked)
+
+    def _settled(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        types = self._schema.types
+        columns = [
+            one if one.type == type_ else one.cast(type_) for one, type_ in zip(rows.columns, types, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+
+
+class Asked:
+    """Aggregates over batches, by keys: of one pane, or of several, with the columns that tell them apart in front.
+
+    text: makes the query's text of the columns to group by, besides keys. given, schema: of rows and results of one.
+    by: what tells panes apart. table: as of `Grouping`.
+    """
+
+    def __init__(
+        self,
+        text: Callable[[Sequence[str]], str],
+        given: pa.Schema,
+        schema: pa.Schema,
+        by: Sequence[pa.Field],
+        table: str,
+    ) -> None:
+        self.of_one = Answers(text([]), given, schema, table).of
+        several = text([field.name for field in by])
+        self.of_several = Answers(several, pa.schema([*by, *given]), pa.schema([*by, *schema]), table).of
+
+
+class Plan:
+    """The queries of a grouping over rows with the schema `given`. by: what tells panes apart. Raises WrongQuery.
+
+    meanings: what parts are, by the names of their columns.
+    needed: the columns of the rows that it takes. fed: their schema. kept: that of what panes keep, rows or parts.
+    schema: of the results: keys and aggregates.
+    in_parts: whether panes keep parts. If so: parts: of rows. merged: of parts, put together. part_texts, merge_texts:
+    their aggregates.
+    result: of what is kept. result_texts: its aggregates.
+    """
+
+    def __init__(self, grouping: Grouping, given: pa.Schema, by: Sequence[pa.Field]) -> None:
+        self._grouping, self._given, self._by = grouping, given, by
+        self._check()
+        results = [settled(*one) for one in zip(grouping.aggregates.values(), self._types(), strict=True)]
+        texts = [text for text, _ in results]
+        keys = [pa.field(name, given.field(name).type) for name in grouping.keys]
+        self.schema = pa.schema([*keys, *zip(grouping.aggregates, (type_ for _, type_ in results), strict=True)])
+        self.needed = self._needed()
+        fed = self.fed = pa.schema([given.field(name) for name in self.needed])
+        found = [None if grouping.by_row else parted(text, given, grouping.table) for text in texts]
+        aggregates = [one for one in found if one is not None]
+        self.in_parts = len(aggregates) == len(found)
+        self.meanings: dict[str, str] = {}
+        if not self.in_parts:
+            self.kept = fed
+            if not grouping.by_row:
+                texts = [without_order(text, given, grouping.table) for text in texts]
+            self.result_texts = texts
+            self.result = self._asked(texts, fed, self.schema)
+            self._check_together(texts, fed)
+            return
+        if not aggregates and not keys:
+            aggregates = [COUNT]  # a batch needs a column
+        self._plan_parts(aggregates, fed, keys)
+
+    def _check(self) -> None:
+        grouping, given = self._grouping, self._given
+        for name in (grouping.time, *grouping.keys):
+            if len(given.get_all_field_indices(name)) != 1:
+                raise WrongQuery(f"there is no column {name}, or several", name)
+        if not is_time(given.field(grouping.time).type):
+            raise WrongQuery(
+                f"{grouping.time} is {given.field(grouping.time).type}: name a column of times, or give a column of "
+                f'text this type where it is read: types = {{{grouping.time} = "datetime"}}',
+                grouping.time,
+            )
+        for field in self._by:
+            if field.name in given.names:
+                raise WrongQuery(f"a column has the name {field.name}, which windows need: rename it", field.name)
+        names = [*grouping.keys, grouping.column, *grouping.aggregates, grouping.time]
+        for place, name in enumerate(names):
+            if name in names[:place]:
+                raise WrongQuery(f"two columns of the result have the name {name}: rename one", name)
+
+    def _check_together(self, texts: Sequence[str], fed: pa.Schema) -> None:
+        """Some aggregates have a plan by themselves, but not beside each other."""
+        try:
+            asked = written(self.text(texts, []), self._grouping.table, fed)
+            planned(asked, fed).execution_plan()
+        except Exception as error:
+            raise WrongQuery(told(error), None) from None
+
+    def _asked(self, items: Sequence[str], given: pa.Schema, schema: pa.Schema) -> Asked:
+        return Asked(partial(self.text, items), given, schema, self._by, self._grouping.table)
+
+    def _types(self) -> list[pa.DataType]:
+        """Of the aggregates."""
+        texts = self._grouping.aggregates
+        try:
+            return self._types_of(list(texts.values()), self._given)
+        except Exception as error:
+            for name, text in texts.items():
+                try:
+                    self._types_of([text], self._given)
+                except Exception as found:
+                    raise WrongQuery(told(found), name) from None
+            raise WrongQuery(told(error), None) from None
+
+    def _types_of(self, items: Sequence[str], given: pa.Schema) -> list[pa.DataType]:
+        """Raises what DataFusion raises."""
+        if not items:
+            return []
+        types = planned(written(self.text(items, []), self._grouping.table, given), given).schema().types
+        return list(types[len(self._grouping.keys) :])
+
+    def _needed(self) -> list[str]:
+        words = {token.name for text in self._grouping.aggregates.values() for token in tokens(text)}
+        needed = [name for name in self._given.names if name in words or name in self._grouping.keys]
+        return needed or [self._grouping.time]  # a batch needs a column
+
+    def text(self, items: Sequence[str], by: Sequence[str], relation: str = TABLE) -> str:
+        """Of a query: items by these columns and the keys."""
+        keys = [quoted(name) for name in (*by, *self._grouping.keys)]
+        named = [f"{text}\nAS {quoted(f'__{place}')}" for place, text in enumerate(items)]
+        grouped = f"\nGROUP BY {', '.join(keys)}" if keys and not self._grouping.by_row else ""
+        return f"SELECT {', '.join([*keys, *named])}\nFROM {relation} AS {quoted(self._grouping.table)}{grouped}"
+
+    def _plan_parts(self, aggregates: Sequence[Parted], fed: pa.Schema, keys: Sequence[pa.Field]) -> None:
+        parts = list(dict.fromkeys(part for one in aggregates for part in one.parts))
+        types = self._types_of([part.text for part in parts], fed)
+        fields = [pa.field(part_name(number), type_) for number, type_ in enumerate(types)]
+        self.kept = pa.schema([*keys, *fields])
+        self.part_texts = [part.text for part in parts]
+        self.meanings = {field.name: without_layout(part.text) for field, part in zip(fields, parts, strict=True)}
+        self.parts = self._asked(self.part_texts, fed, self.kept)
+        put_together = {part: part.merge.format(column(number)) for number, part in enumerate(parts)}
+        self.merge_texts = list(put_together.values())
+        self.merged = self._asked(self.merge_texts, self.kept, self.kept)
+        results = [one.result.format(*map(put_together.__getitem__, one.parts)) for one in aggregates]
+        self.result_texts = results if self._grouping.aggregates else []
+        self.result = self._asked(self.result_texts, self.kept, self.schema)

@@ -1,0 +1,174 @@
+"""Two inputs joined: rows of the same event time, which are results of the same window.
+
+    rows of both ──► kept by their event time ──► a watermark passes it: JOIN ON time = time AND ... ──► results
+
+Rows of both sides come in one stream. Such a row says which side it is of, and the columns of the other side are null.
+
+Guarantees: rows of different times never meet, so a time that is over is joined once, whatever comes later. Results
+leave in the order of their times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..connectors.cells import CellType, decoded
+from ..datafusion.query import WrongQuery
+from ..datafusion.tokens import quoted
+from .join_query import KEY, SIDES, Asked, Joining, JoinQuery
+from .panes import WAITING_ROWS
+from .spans import before, is_time, later, nanoseconds
+from .storage import Limits, Some, Storage
+
+_IS_RIGHT = pa.field("__right", pa.bool_())
+
+
+class Sides:
+    """Rows of two sides in one stream. schema: of it. time: the column of event times, of both sides and the stream.
+    needed: the stream has only these columns; None: all."""
+
+    def __init__(self, sides: Sequence[pa.Schema], time: str, needed: Collection[str | None] | None = None) -> None:
+        """Raises WrongQuery."""
+        for side in sides:
+            if len(side.get_all_field_indices(time)) != 1 or not is_time(side.field(time).type):
+                raise WrongQuery(f"a side has no column {time} of times, or several", "time")
+        self._places = [
+            [place for place, name in enumerate(side.names) if needed is None or name in needed or name == KEY.name]
+            for side in sides
+        ]
+        self.sides = [
+            pa.schema([_without_cell(side.field(place)) for place in places])
+            for side, places in zip(sides, self._places, strict=True)
+        ]
+        self.times = [side.get_field_index(time) for side in self.sides]
+        fields = [
+            field.with_name(prefix + field.name).with_nullable(True)
+            for prefix, side in zip(SIDES, self.sides, strict=True)
+            for field in side
+        ]
+        self._time = pa.field(time, sides[0].field(time).type)
+        self.schema = pa.schema([_IS_RIGHT, self._time, *fields])
+
+    @classmethod
+    def of(cls, schema: pa.Schema, time: str) -> Sides:
+        """schema: of the stream."""
+        fields = list(schema)[2:]
+        own = [
+            [field.with_name(field.name.removeprefix(prefix)) for field in fields if field.name.startswith(prefix)]
+            for prefix in SIDES
+        ]
+        return cls([pa.schema(one) for one in own], time)
+
+    def together(self, rows: pa.RecordBatch, side: int) -> pa.RecordBatch:
+        """Rows of one side, as the stream has them."""
+        n_rows = rows.num_rows
+        chosen = [rows.column(place) for place in self._places[side]]
+        own = [decoded(one) if isinstance(one.type, CellType) else one for one in chosen]
+        columns = [pa.repeat(pa.scalar(bool(side)), n_rows), own[self.times[side]].cast(self._time.type)]
+        for number, schema in enumerate(self.sides):
+            columns += own if number == side else [pa.nulls(n_rows, type_) for type_ in schema.types]
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def apart(self, rows: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Rows of the stream, by their sides."""
+        is_right = rows.column(0)
+        for side, mask in enumerate((pc.invert(is_right), is_right)):
+            chosen = rows.filter(mask)
+            start = 2 + (len(self.sides[0]) if side else 0)
+            columns = chosen.columns[start : start + len(self.sides[side])]
+            if chosen.num_rows:
+                yield side, pa.RecordBatch.from_arrays(columns, schema=self.sides[side])
+
+
+class Joined:
+    """schema: of the results, without the keys of both sides' rows, which are behind them if the sides have them.
+    kept_schema: of what `kept` gives.
+
+    watermark: the latest; None: there was none yet. kept_rows: of what `kept` gives.
+    """
+
+    def __init__(self, joining: Joining, given: pa.Schema, limits: Limits = Limits()) -> None:  # noqa: B008 (frozen)
+        """given: of `Sides`. Raises WrongQuery."""
+        self._joining = joining
+        self._sides = Sides.of(given, joining.time)
+        self.kept_schema = given
+        self.meanings: dict[str, str] = {}  # all columns have names of their own
+        left, right = (f"{quoted(table)}.{quoted(joining.time)}" for table in joining.tables)
+        self._query = JoinQuery(joining, self._sides.sides, f"{left} = {right}", f"coalesce({left}, {right})")
+        self.schema = self._query.schema
+        self._asked: Asked | None = None
+        self.watermark: int | None = None
+        self._storage = Storage(limits)
+        self._open: dict[int, tuple[Some, Some]] = {}  # the two sides of each time
+
+    # ---- Rows ----
+
+    def late(self, rows: pa.RecordBatch) -> pa.BooleanArray | None:
+        """As of `panes.Windows`."""
+        return before(rows.column(self._joining.time), self.watermark)
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        """rows: with usable times, none of them late."""
+        for side, own in self._sides.apart(rows):
+            times = nanoseconds(own.column(self._sides.times[side]))
+            for time in pc.unique(times).to_pylist():
+                self._sides_of(time)[side].add(own.filter(pc.equal(times, time)))
+
+    def _sides_of(self, time: int) -> tuple[Some, Some]:
+        if time not in self._open:
+            self._open[time] = (Some(self._storage), Some(self._storage))
+        return self._open[time]
+
+    def close(self, all_of_them: bool = False) -> Iterator[pa.RecordBatch]:
+        """The results of the times that the watermark has passed, or of all. It has passed all of them then."""
+        watermark = self.watermark
+        over = sorted(time for time in self._open if all_of_them or (watermark is not None and time < watermark))
+        if all_of_them and over:
+            self.watermark = later(watermark, over[-1] + 1)
+        asked: tuple[list[pa.RecordBatch], list[pa.RecordBatch]] = ([], [])
+        for time in over:
+            for own, some in zip(asked, self._open.pop(time), strict=True):
+                own += some.batches
+                some.clear()
+            if sum(batch.num_rows for own in asked for batch in own) >= WAITING_ROWS or time == over[-1]:
+                yield from self._results(*asked)
+                asked = ([], [])
+
+    def _results(self, left: Sequence[pa.RecordBatch], right: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        if self._asked is None:
+            self._asked = self._query.asked(self._joining.kind)
+        found = self._asked([left, right])
+        order = pc.sort_indices(found.column(self._joining.time))
+        yield from found.take(order).combine_chunks().to_batches()
+
+    # ---- Checkpoints ----
+
+    def kept(self) -> Iterator[pa.RecordBatch]:
+        """What is open."""
+        for _, sides in sorted(self._open.items()):
+            for side, some in enumerate(sides):
+                for batch in some.batches:
+                    yield self._sides.together(batch, side)
+
+    @property
+    def kept_rows(self) -> int:
+        """As of `panes.Windows`."""
+        return sum(batch.num_rows for sides in self._open.values() for some in sides for batch in some.batches)
+
+    def restore(self, kept: Iterable[pa.RecordBatch], watermark: int | None) -> None:
+        """Before all rows. watermark: of the moment when they were kept; what it closes has left."""
+        for batch in kept:
+            self.add(batch)
+        self.watermark = watermark
+
+    @property
+    def size(self) -> int:
+        """The bytes of what is open."""
+        return self._storage.memory + self._storage.disk
+
+
+def _without_cell(field: pa.Field) -> pa.Field:
+    return field.with_type(pa.string()) if isinstance(field.type, CellType) else field

@@ -1,0 +1,216 @@
+"""Window functions that look back at a bounded number of rows of their key: lag, moving averages.
+
+    rows ──► kept by their time ──► a watermark passes them: with the latest rows of each key, one query ──► results
+
+Of each key, the latest `rows` rows are remembered. A key that has no row for `ttl` is forgotten: its next row is its
+first one.
+
+Guarantees: results do not depend on batches and watermarks, if no row is late, and the order of a key's rows is known
+from its text. They leave in the order of their event times, and of their arrival where these are equal.
+Assumes: the texts order rows by their event times first; what is remembered fits into memory while a query needs it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..connectors.cells import CellType, decoded
+from ..datafusion.feed import TABLE
+from ..datafusion.query import WrongQuery, planned, settled, told, written
+from ..datafusion.tokens import quoted, tokens
+from .grouping import Answers
+from .spans import before, is_time, later
+from .storage import Limits, Some, Storage
+from .timed_rows import AT, TimedRows, steps
+
+_NEW, _PLACE = pa.field("$new", pa.bool_()), pa.field("$place", pa.int64())
+_OWN = pa.schema([_PLACE, _NEW, pa.field("$is_kept", pa.bool_()), pa.field("$latest", pa.int64())])
+_WAITING = 10_000_000_000  # nanoseconds that rows share which wait
+
+
+@dataclasses.dataclass(frozen=True)
+class LookBack:
+    """time: the column of event times. functions: window functions by the names of their results. keys: the expressions
+    of their PARTITION BY, order: the text of their ORDER BY. rows: how many rows they look back. ttl: nanoseconds for
+    which a key is known without a row. table: the name that texts may use for the rows."""
+
+    time: str
+    functions: Mapping[str, str]
+    keys: tuple[str, ...]
+    order: str
+    rows: int
+    ttl: int
+    table: str = "input"
+
+    @property
+    def window(self) -> LookBack:
+        return self
+
+    @property
+    def length(self) -> int:
+        return self.ttl + _WAITING
+
+
+class LookedBack:
+    """schema: of the results: rows, and values of functions behind them. kept_schema: of what `kept` gives: rows that
+    wait, and, with times before the watermark, those that are remembered.
+
+    watermark: the latest; None: there was none yet.
+    """
+
+    def __init__(self, asked: LookBack, given: pa.Schema, limits: Limits = Limits()) -> None:  # noqa: B008 (frozen)
+        """given: of the rows. Raises WrongQuery."""
+        self._asked = asked
+        if len(given.get_all_field_indices(asked.time)) != 1 or not is_time(given.field(asked.time).type):
+            raise WrongQuery(f"there is no column {asked.time} of times, or several", "time")
+        for name in asked.functions:
+            if name in given.names:
+                raise WrongQuery(f"two columns of the result have the name {name}: rename one", name)
+        self.kept_schema = pa.schema([_without_cell(field) for field in given])
+        words = {token.name for text in (*asked.functions.values(), *asked.keys, asked.order) for token in tokens(text)}
+        self._needed = [place for place, name in enumerate(given.names) if name in words]
+        self._fed = pa.schema([*(self.kept_schema.field(place) for place in self._needed), AT, _NEW, _PLACE])
+        found = [settled(*one) for one in zip(asked.functions.values(), self._types(), strict=True)]
+        results = pa.schema(zip(asked.functions, (type_ for _, type_ in found), strict=True))
+        self.schema = pa.schema([*self.kept_schema, *results])
+        text = self._text([text for text, _ in found])
+        self._answers = Answers(text, self._fed, pa.schema([*_OWN, *results]), asked.table).of
+        self.meanings: dict[str, str] = {}
+        self.watermark: int | None = None
+        self._done: int | None = None
+        self._storage = Storage(limits)
+        self._rows = TimedRows(self._storage, self.kept_schema, given.get_field_index(asked.time), _WAITING, 0)
+        self._remembered = Some(self._storage)
+
+    # ---- Rows ----
+
+    def late(self, rows: pa.RecordBatch) -> pa.BooleanArray | None:
+        """As of `panes.Windows`."""
+        return before(rows.column(self._asked.time), self.watermark)
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        """rows: with usable times, none of them late."""
+        columns = [decoded(one) if isinstance(one.type, CellType) else one for one in rows.columns]
+        self._rows.add(pa.RecordBatch.from_arrays(columns, schema=self.kept_schema))
+
+    def close(self, all_of_them: bool = False) -> Iterator[pa.RecordBatch]:
+        """The results up to the watermark, or all. It has passed all of them then; rows stay remembered."""
+        if all_of_them and self._rows.last is not None:
+            self.watermark = later(self.watermark, self._rows.last + 1)
+        if self.watermark is None:
+            return
+        for until in steps([self._rows], self._done, self.watermark):
+            if new := self._rows.between(self._done, until):
+                yield from self._looked_back(pa.Table.from_batches(new))
+            self._rows.forget(until)
+            self._done = until
+        if all_of_them:
+            self._rows.forget()
+
+    def _looked_back(self, new: pa.Table) -> Iterator[pa.RecordBatch]:
+        """In parts that are shorter than `ttl`: a key is not forgotten within one."""
+        new = new.take(pc.sort_indices(new.column(AT.name))).combine_chunks()
+        times = new.column(AT.name)
+        new = new.select(self.kept_schema.names)
+        start = 0
+        while start < len(times):
+            stop = pc.sum(pc.less(times, times[start].as_py() + self._asked.ttl)).as_py()
+            yield from self._answered(new.slice(start, stop - start), times[stop - 1].as_py())
+            start = stop
+
+    def _answered(self, new: pa.Table, last: int) -> Iterator[pa.RecordBatch]:
+        """last: the latest time of these rows."""
+        before = pa.Table.from_batches(self._remembered.batches, self.kept_schema)
+        n_before, n_new = before.num_rows, new.num_rows
+        (rows,) = pa.concat_tables([before, new]).combine_chunks().to_batches()
+        is_new = pa.concat_arrays([pa.repeat(pa.scalar(False), n_before), pa.repeat(pa.scalar(True), n_new)])
+        places = pa.array(range(rows.num_rows), pa.int64())
+        columns = [*(rows.column(place) for place in self._needed), self._rows.at(rows), is_new, places]
+        found = pa.Table.from_batches(self._answers([pa.RecordBatch.from_arrays(columns, schema=self._fed)]))
+        found = found.take(pc.sort_indices(found.column(_PLACE.name))).combine_chunks()
+        is_known = pc.greater(found.column("$latest"), last - self._asked.ttl)
+        kept = found.column(_PLACE.name).filter(pc.and_(found.column("$is_kept"), is_known))
+        self._remembered.clear()
+        if len(kept):
+            self._remembered.add(rows.take(kept.combine_chunks()))
+        (results,) = found.filter(found.column(_NEW.name)).to_batches()
+        whole = [*rows.slice(n_before).columns, *results.columns[len(_OWN) :]]
+        yield pa.RecordBatch.from_arrays(whole, schema=self.schema)
+
+    # ---- The query ----
+
+    def _text(self, items: Iterable[str]) -> str:
+        asked = self._asked
+        at, is_new = quoted(AT.name), quoted(_NEW.name)
+        by = f"PARTITION BY {', '.join(asked.keys)}\n" if asked.keys else ""
+        over = f"({by} ORDER BY {asked.order}\n ROWS BETWEEN CURRENT ROW AND {max(asked.rows, 1)} FOLLOWING)"
+        named = [f"{text}\nAS {quoted(f'__{place}')}" for place, text in enumerate(items)]
+        own = f'{quoted(_PLACE.name)}, {is_new}, count(*) OVER {over} <= {asked.rows} AS "$is_kept", "$latest"'
+        times = (
+            f'max({at}) OVER ({by}) AS "$latest", min(CASE WHEN {is_new} THEN {at} END) OVER ({by}) AS "$next", '
+            f'max(CASE WHEN NOT {is_new} THEN {at} END) OVER ({by}) AS "$before"'
+        )
+        table = quoted(asked.table)
+        return (
+            f"SELECT {', '.join([own, *named])}\nFROM (SELECT *, {times}\nFROM {TABLE} AS {table}) AS {table}\n"
+            f'WHERE {is_new} OR "$next" IS NULL OR "$next" - "$before" < {asked.ttl}'
+        )
+
+    def _types(self) -> list[pa.DataType]:
+        """Of the functions. Raises WrongQuery."""
+        functions = self._asked.functions
+        try:
+            return self._types_of(functions.values())
+        except Exception as error:
+            for name, text in functions.items():
+                try:
+                    self._types_of([text])
+                except Exception as found:
+                    raise WrongQuery(told(found), name) from None
+            raise WrongQuery(told(error), None) from None
+
+    def _types_of(self, items: Iterable[str]) -> list[pa.DataType]:
+        """Raises what DataFusion raises."""
+        query = planned(written(self._text(items), self._asked.table, self._fed), self._fed)
+        query.execution_plan()
+        return list(query.schema().types[len(_OWN) :])
+
+    # ---- Checkpoints ----
+
+    def kept(self) -> Iterator[pa.RecordBatch]:
+        yield from self._remembered.batches
+        for batch, _ in self._rows.kept():
+            if self._done is not None:
+                batch = batch.filter(pc.greater_equal(self._rows.at(batch), self._done))
+            if batch.num_rows:
+                yield batch
+
+    @property
+    def kept_rows(self) -> int:
+        return sum(batch.num_rows for batch in self.kept())
+
+    def restore(self, kept: Iterable[pa.RecordBatch], watermark: int | None) -> None:
+        """Before all rows. watermark: of the moment when they were kept."""
+        for batch in kept:
+            is_over = pa.repeat(pa.scalar(False), batch.num_rows)
+            if watermark is not None:
+                is_over = pc.less(self._rows.at(batch), watermark)
+            over, waiting = batch.filter(is_over), batch.filter(pc.invert(is_over))
+            if over.num_rows:
+                self._remembered.add(over)
+            if waiting.num_rows:
+                self._rows.add(waiting)
+        self.watermark = self._done = watermark
+
+    @property
+    def size(self) -> int:
+        """The bytes of what is kept."""
+        return self._storage.memory + self._storage.disk
+
+
+def _without_cell(field: pa.Field) -> pa.Field:
+    return field.with_type(pa.string()) if isinstance(field.type, CellType) else field
