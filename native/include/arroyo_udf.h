@@ -19,15 +19,19 @@
  *
  *     const arroyo_udf_table* udf = dlsym(dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE), "arroyo_udf_plugin");
  *     if (udf->magic != ARROYO_UDF_MAGIC || udf->abi_version != ARROYO_UDF_ABI_VERSION) return 1;
+ *     if (udf->table_size < ARROYO_UDF_TABLE_SIZE_1) return 1;
  *     struct ArrowArray batch, results;
  *     const struct ArrowSchema* schema;
  *     arroyo_udf_handle handle;
  *     arroyo_udf_error error = {.size = sizeof error};
  *     if (udf->start(0, NULL, &handle, &error) != ARROYO_UDF_OK) return failed(&error);
- *     for (uint64_t id = 0; next(&batch); id += 1000)
- *       while (udf->send(handle, id, &batch, NULL, &error) == ARROYO_UDF_WOULD_BLOCK)
+ *     for (uint64_t id = 0; next(&batch); id += 1000) {
+ *       arroyo_udf_status sent;
+ *       while ((sent = udf->send(handle, id, &batch, NULL, &error)) == ARROYO_UDF_WOULD_BLOCK)
  *         if (udf->drain_results(handle, 0, &results, &schema, &error) == ARROYO_UDF_OK) take(&results, schema);
  *         else udf->wait(handle, ARROYO_UDF_RESULTS | ARROYO_UDF_ROOM, UINT64_MAX, &error);
+ *       if (sent != ARROYO_UDF_OK) return batch.release(&batch), failed(&error); // it is still the host's
+ *     }
  *     udf->stop_runtime(handle, ARROYO_UDF_DRAIN, UINT64_C(60000000000), &error);
  *     while (udf->drain_results(handle, 0, &results, &schema, &error) == ARROYO_UDF_OK) take(&results, schema);
  *     return udf->release(handle, &error);
@@ -59,10 +63,10 @@
  *
  * EVOLUTION Version 1 is frozen. Within it the table, and every struct that begins with its size, may grow at the end
  *           and change nowhere else; enumerations may get more values. A host refuses a plugin of another version.
- *           Each side states the size that it knows. The other reads, or fills in, the part that both know, and takes
- *           what is missing for zero, or a slot for missing. The least are the sizes of version 1 (..._SIZE_1): a table
+ *           Each side states the size that it knows. The other reads, or fills in, the part that both know, and treats
+ *           absent fields as zero and absent slots as NULL. Minimum sizes are those of version 1 (..._SIZE_1): a table
  *           or struct that is smaller is refused; an error that is smaller gets no text.
- *           What one side does not know: a plugin refuses an option or an option's value, and ignores what a batch
+ *           Unknown values: a plugin refuses an option or an option's value, and ignores what a batch
  *           context has beyond it. A host lists a function of an unknown kind by name, and refuses to call it; takes an
  *           unknown status of 16 or more for an error, and any other for a broken contract; takes a row with an unknown
  *           outcome for an error.
@@ -130,8 +134,8 @@ enum {
   ARROYO_UDF_STUCK = 4,       /* stop_runtime, release: an attempt ignored its cancellation. Memory that it may use
                                  stays allocated, and the Context is not closed */
   /* Errors, with a text. */
-  ARROYO_UDF_INVALID_ARGUMENT = 16, /* host's mistake: wrong index, array, id or option */
-  ARROYO_UDF_INVALID_STATE = 17,    /* host's mistake: stopped, released, used after fork, or not a handle */
+  ARROYO_UDF_INVALID_ARGUMENT = 16, /* host error: wrong index, array, id or option */
+  ARROYO_UDF_INVALID_STATE = 17,    /* host error: stopped, released, used after fork, or not a handle */
   ARROYO_UDF_ENVIRONMENT = 18,      /* the plugin cannot work here: no Python, wrong version, missing package */
   ARROYO_UDF_USER_CODE = 19,        /* user code failed outside of a row: module, or init or close of a Context */
   ARROYO_UDF_INTERNAL = 20,         /* the toolkit's mistake; the call's runtime is poisoned */
@@ -223,7 +227,7 @@ enum {
   ARROYO_UDF_RETRY_ERRORS = 2
 };
 
-/* How to run an async function. Zero in a field: the choice of the function's author, else the default. */
+/* How to run an async function. Zero means: use the author's choice, else the default. */
 typedef struct arroyo_udf_options {
   uint64_t size;              /* sizeof(arroyo_udf_options), as known to the side that filled it in */
   uint32_t order;             /* ARROYO_UDF_ORDERED (default) or ARROYO_UDF_UNORDERED */
@@ -257,7 +261,7 @@ typedef struct arroyo_udf_options {
 typedef struct arroyo_udf_function {
   uint64_t size;                        /* sizeof(arroyo_udf_function) */
   const char* name;
-  uint32_t kind;                        /* ARROYO_UDF_SYNC or ARROYO_UDF_ASYNC; of another kind believe only the name */
+  uint32_t kind;                        /* ARROYO_UDF_SYNC or ARROYO_UDF_ASYNC; for others only `name` is meaningful */
   uint32_t vectorized;                  /* 1: user code gets whole arrays, nulls included */
   const struct ArrowSchema* arguments;  /* a struct ("+s") with one child per argument. A null in a child without
                                            ARROW_FLAG_NULLABLE gives null without a call */
@@ -381,7 +385,7 @@ typedef struct arroyo_udf_table {
   /* Requests one call of fn(data) when the condition holds. [never waits] READY: it already holds, and fn will not be
    * called. OK: fn will be called once, from any thread, after the results are visible; also when the runtime stops or
    * is poisoned; perhaps within a call of yours, such as send or drain_results. fn must be short and must not call the
-   * plugin. Arming again replaces the former request; so does READY, by none. */
+   * plugin. Arming again replaces the former request; READY clears it. */
   arroyo_udf_status (*arm)(arroyo_udf_handle handle, uint32_t condition, void (*fn)(void* data), void* data,
                            arroyo_udf_error* error);
 
