@@ -11,7 +11,7 @@ import pytest
 from arroyo_udf_plugin import load
 from arroyo_udf_plugin.engine.connectors.source import Rows
 from arroyo_udf_plugin.engine.operators.blocks import Block, Columns
-from arroyo_udf_plugin.engine.operators.calls import Call, Plan
+from arroyo_udf_plugin.engine.operators.calls import Call, CallPlan
 from arroyo_udf_plugin.engine.operators.operator import Operator
 from arroyo_udf_plugin.errors import WouldBlock
 from arroyo_udf_plugin.host.runtime import Runtime
@@ -71,7 +71,7 @@ def test_operator(compare: Compare, name: str, goal: float, ordered: bool) -> No
     given = batches()
     columns = Columns(SCHEMA)
     blocks = list(columns.blocks(Rows("bench", i * BATCH_ROWS + 1, batch) for i, batch in enumerate(given)))
-    plan = Plan([Call.of(function, ["x"], "y")], columns, typed=True)
+    plan = CallPlan([Call.of(function, ["x"], "y")], columns, typed=True)
     operator = Operator("bench", plan.stages, options={"ordered": ordered})
     operator.start()
     with function.start(ordered=ordered) as runtime:
@@ -95,7 +95,7 @@ def test_snapshot(benchmark: Any) -> None:
     """100,000 rows in flight; one column of each type. The limit is 50 ms, without the disk."""
     function = load(plugin_path(".py")).functions["parked"]
     columns = Columns(SCHEMA)
-    plan = Plan([Call.of(function, ["x"], "y")], columns, typed=True)
+    plan = CallPlan([Call.of(function, ["x"], "y")], columns, typed=True)
     operator = Operator("bench", plan.stages, options={"max_rows": 200_000})
     operator.start()
     n_rows = 0

@@ -13,7 +13,7 @@ import pytest
 
 from arroyo_udf_plugin import load, run_pipeline
 from arroyo_udf_plugin.engine.connectors.options import ROW_GROUP_ROWS
-from arroyo_udf_plugin.engine.execution.progress import Summary
+from arroyo_udf_plugin.engine.execution.progress import PipelineSummary
 from arroyo_udf_plugin.engine.execution.stopping import StopRequest
 from arroyo_udf_plugin.engine.pipeline import Blackhole, Checkpoints, File, Files, Functions, Impulse, Parts, Pipeline
 from conftest import BATCH_ROWS, Compare, note, plugin_path
@@ -67,7 +67,7 @@ def test_engine(compare: Compare, flights: pa.Table, flights_file: Path, tmp_pat
 def test_checkpoints(benchmark: Any, flights: pa.Table, flights_file: Path, tmp_path: Path) -> None:
     """Rows per second of wall time, with an epoch each 1.2 s, against the same without. A run takes 20 s and more."""
 
-    def rate(times: int, place: Path | None) -> tuple[float, Summary]:
+    def rate(times: int, place: Path | None) -> tuple[float, PipelineSummary]:
         summary = run_pipeline(
             Pipeline(
                 name="at-once",

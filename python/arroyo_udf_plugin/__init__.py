@@ -17,6 +17,8 @@ Three houses stand on each other; each room uses only those below it, and `make 
     plugin/            what runs inside a Python plugin
     author/            what a function's author imports
     abi.py             the C contract, through cffi;   errors.py: the exceptions;   version.py
+    worker.py          the program of a worker process of functions;   failpoints.py: where tests may stop a process
+    connectors.py, pipeline.py    old places, which say where their names are now
 
 Importing this package is cheap, because each worker does it, and possible in a subinterpreter, where neither cffi nor
 pyarrow can be imported: names that need one of them, or that few sources need, are looked up when first used. So is

@@ -14,7 +14,7 @@ import pytest
 from arroyo_udf_plugin._cdef import ffi
 
 from arroyo_udf_plugin.build import build, c
-from arroyo_udf_plugin.build.cache import Identity, Resolution
+from arroyo_udf_plugin.build.cache import PluginIdentity, Resolution
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -102,7 +102,7 @@ def c_plugin(tmp_path_factory: pytest.TempPathFactory) -> CompileC:
         if isinstance(source, str):
             (folder / f"{name}.c").write_text(source)
             source = folder / f"{name}.c"
-        c.compile(source, folder / f"{name}.so", Identity(name, "0123456789abcdef", "1.2.3"), Resolution())
+        c.compile(source, folder / f"{name}.so", PluginIdentity(name, "0123456789abcdef", "1.2.3"), Resolution())
         return folder / f"{name}.so"
 
     return compile

@@ -6,8 +6,8 @@ import click
 import pytest
 
 from arroyo_udf_plugin.cli.calls import call_written, columns_written
-from arroyo_udf_plugin.engine.operators.calls import Constant
-from arroyo_udf_plugin.engine.pipeline.calls import Written
+from arroyo_udf_plugin.engine.operators.calls import ConstantArgument
+from arroyo_udf_plugin.engine.pipeline.calls import WrittenCall
 
 
 @pytest.mark.parametrize(
@@ -35,16 +35,16 @@ def test_columns_that_cannot_be_read(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "written"),
     [
-        ("mph", Written("mph", None, None)),
-        ("mph()", Written("mph", (), None)),
-        ("mph(miles, minutes)", Written("mph", ("miles", "minutes"), None)),
-        (" speed=mph( miles,minutes ) ", Written("mph", ("miles", "minutes"), "speed")),
-        ("my speed = mph(air (time))", Written("mph", ("air (time)",), "my speed")),
-        ('"a = b" = mph("x, y", z)', Written("mph", ("x, y", "z"), "a = b")),
-        ("speed = mph", Written("mph", None, "speed")),
+        ("mph", WrittenCall("mph", None, None)),
+        ("mph()", WrittenCall("mph", (), None)),
+        ("mph(miles, minutes)", WrittenCall("mph", ("miles", "minutes"), None)),
+        (" speed=mph( miles,minutes ) ", WrittenCall("mph", ("miles", "minutes"), "speed")),
+        ("my speed = mph(air (time))", WrittenCall("mph", ("air (time)",), "my speed")),
+        ('"a = b" = mph("x, y", z)', WrittenCall("mph", ("x, y", "z"), "a = b")),
+        ("speed = mph", WrittenCall("mph", None, "speed")),
     ],
 )
-def test_calls(text: str, written: Written) -> None:
+def test_calls(text: str, written: WrittenCall) -> None:
     assert call_written(text) == written
 
 
@@ -56,5 +56,11 @@ def test_calls_that_cannot_be_read(text: str) -> None:
 
 def test_a_call_may_have_constants() -> None:
     text = "x = f(pop, 2, -1.5, 'it''s', null, true, \"2\")"
-    constants = (Constant(2), Constant(-1.5), Constant("it's"), Constant(None), Constant(True))
-    assert call_written(text) == Written("f", ("pop", *constants, "2"), "x")
+    constants = (
+        ConstantArgument(2),
+        ConstantArgument(-1.5),
+        ConstantArgument("it's"),
+        ConstantArgument(None),
+        ConstantArgument(True),
+    )
+    assert call_written(text) == WrittenCall("f", ("pop", *constants, "2"), "x")

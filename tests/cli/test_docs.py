@@ -1,7 +1,8 @@
-"""The documents beside the README are right: their Rust builds, their links and tables hold, cited rules exist."""
+"""The documents beside the README are right: links, tables, Rust, rules; and so are maps and names in the package."""
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -75,3 +76,32 @@ def _sources(suffix: str) -> list[Path]:
     folders = ("bench", "examples", "native", "python", "scripts", "tests")
     built = {"_sdk", "target"}
     return [path for name in folders for path in (ROOT / name).rglob(f"*.{suffix}") if not built & set(path.parts)]
+
+
+PACKAGE = ROOT / "python" / "arroyo_udf_plugin"
+ROOMS = sorted(
+    path.parent for path in PACKAGE.rglob("__init__.py") if not {"_sdk", "templates", "__pycache__"} & set(path.parts)
+)
+SCHEMAS = PACKAGE / "cluster" / "api" / "shapes"
+"""The REST API's schemas have Arroyo's names, whatever those mean elsewhere."""
+
+
+def test_a_public_class_has_a_name_of_its_own() -> None:
+    places: dict[str, list[str]] = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if not {"_sdk", "templates"} & set(path.parts) and path.parent != SCHEMAS:
+            for node in ast.parse(path.read_text()).body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    places.setdefault(node.name, []).append(str(path.relative_to(PACKAGE)))
+    assert len(places) > 400
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=lambda room: str(room.relative_to(PACKAGE.parent)))
+def test_the_map_of_a_room_names_its_files_and_rooms(room: Path) -> None:
+    text = ast.get_docstring(ast.parse((room / "__init__.py").read_text())) or ""
+    files = {path.name for path in room.glob("*.py")} - {"__init__.py", "__main__.py", "_cdef.py"}
+    rooms = {f"{path.name}/" for path in room.iterdir() if path in ROOMS}
+    assert {name for name in files | rooms if name not in text} == set()
+    named = set(re.findall(r"^ *(\w+\.py) {2,}", text, re.M))
+    assert {name for name in named if not (room / name).exists()} == set()

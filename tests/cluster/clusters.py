@@ -61,11 +61,11 @@ class Cluster:
         with self.database.begin() as session:
             pipelines.restart(session, pipeline_id, **how)
 
-    def get(self, pipeline_id: str) -> pipelines.Whole:
+    def get(self, pipeline_id: str) -> pipelines.WholeJob:
         with self.database.read() as session:
             return pipelines.get(session, pipeline_id)
 
-    def await_state(self, pipeline_id: str, state: str, generation: int = 0) -> pipelines.Whole:
+    def await_state(self, pipeline_id: str, state: str, generation: int = 0) -> pipelines.WholeJob:
         def reached() -> bool:
             status = self.get(pipeline_id).status
             return status.state == state and status.generation >= generation

@@ -18,7 +18,7 @@ from arroyo_udf_plugin.cluster.controller.controller import Controller
 from arroyo_udf_plugin.cluster.database import pipelines
 from arroyo_udf_plugin.cluster.database.database import KEY_FILE, Database
 from arroyo_udf_plugin.cluster.states import Event
-from arroyo_udf_plugin.cluster.task import Report, Task
+from arroyo_udf_plugin.cluster.task import JobReport, Task
 
 
 class Killed(BaseException):
@@ -118,16 +118,16 @@ class World:
             del self.workers[job_id]
         if runs.owner is not None:
             outage = self.outage if told is Event.LOST else ""
-            runs.owner.tell(Report(job_id, runs.generation, told, tasks=1, message="it ended", outage=outage))
+            runs.owner.tell(JobReport(job_id, runs.generation, told, tasks=1, message="it ended", outage=outage))
             if runs.is_cleared and job_id not in self.workers:
-                runs.owner.tell(Report(job_id, runs.generation, Event.READY))
+                runs.owner.tell(JobReport(job_id, runs.generation, Event.READY))
 
     def report_all(self) -> None:
         """Each worker says that it goes on."""
         for job_id, runs in self.workers.items():
             if runs.owner is not None:
                 numbers: Any = {"rows_in": len(self.started)}
-                runs.owner.tell(Report(job_id, runs.generation, numbers=numbers))
+                runs.owner.tell(JobReport(job_id, runs.generation, numbers=numbers))
 
 
 def asked(do: Callable[..., Any]) -> Callable[..., Any]:
@@ -146,7 +146,7 @@ class Scheduler:
 
     refused = 0
 
-    def __init__(self, world: World, tell: Callable[[Report], None]) -> None:
+    def __init__(self, world: World, tell: Callable[[JobReport], None]) -> None:
         self.world, self.tell = world, tell
         self.isolated: list[str] = []
 
@@ -162,7 +162,7 @@ class Scheduler:
     def stop(self, job_id: str, generation: int, how: str) -> None:
         runs = self.world.workers.get(job_id)
         if runs is None or runs.generation != generation:
-            self.tell(Report(job_id, generation, Event.LOST, message="nothing of it runs"))
+            self.tell(JobReport(job_id, generation, Event.LOST, message="nothing of it runs"))
         elif runs.mode != "killed":
             mode = {"save": "saving", "drain": "saving", "cancel": "cancelled", "kill": "killed"}[how]
             runs.mode = "cancelled" if runs.mode == "cancelled" and mode == "saving" else mode
@@ -171,7 +171,7 @@ class Scheduler:
     def clear(self, job_id: str, generation: int) -> None:
         runs = self.world.workers.get(job_id)
         if runs is None:
-            self.tell(Report(job_id, generation, Event.READY))
+            self.tell(JobReport(job_id, generation, Event.READY))
         else:
             runs.mode, runs.is_cleared, runs.owner = "killed", True, self
 
@@ -182,7 +182,7 @@ class Scheduler:
         if runs is None or runs.generation != generation:
             return False
         if runs.owner is not self and runs.mode != "starting":
-            self.tell(Report(job_id, generation, Event.STARTED, tasks=1))  # a worker says so to each new controller
+            self.tell(JobReport(job_id, generation, Event.STARTED, tasks=1))  # a worker says so to each new controller
         runs.owner = self
         return True
 
@@ -254,7 +254,7 @@ class Simulation:
         with self.database.begin() as session:
             pipelines.restart(session, pipeline_id, force=force)
 
-    def get(self, pipeline_id: str) -> pipelines.Whole:
+    def get(self, pipeline_id: str) -> pipelines.WholeJob:
         with self.database.read() as session:
             return pipelines.get(session, pipeline_id)
 

@@ -62,7 +62,7 @@ def calling(folder: Path, library: Path, **options: Any) -> Pipeline:
     return Pipeline(name="p", source=source, operators=operators, sinks=[Parts(path=str(folder / "out"))])
 
 
-def no_process(cluster: Cluster, folder: Path, whole: pipelines.Whole) -> None:
+def no_process(cluster: Cluster, folder: Path, whole: pipelines.WholeJob) -> None:
     until(lambda: not list(worker_files.living(protocol.folder_of(folder), whole.job.id)), "the worker to be gone")
 
 

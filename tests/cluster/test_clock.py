@@ -13,7 +13,7 @@ from arroyo_udf_plugin.cluster.database import history, pipelines
 from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.schedulers.embedded import EmbeddedScheduler
 from arroyo_udf_plugin.cluster.states import Event
-from arroyo_udf_plugin.cluster.task import Report, Tell
+from arroyo_udf_plugin.cluster.task import JobReport, Tell
 from arroyo_udf_plugin.engine.pipeline.description import Blackhole, Impulse, Parts, Pipeline
 
 DAY = 86_400.0
@@ -71,10 +71,10 @@ def test_restarts_in_a_row_are_counted_whatever_the_clock_says(
     with contextlib.closing(Cluster(database, settings_in(tmp_path, allowed_restarts=1), scheduler)) as cluster:
         posted = cluster.post(endless(tmp_path))
         job = cluster.await_state(posted, "Running").job.id
-        tells[0](Report(job, 1, Event.LOST, message="lost"))
+        tells[0](JobReport(job, 1, Event.LOST, message="lost"))
         cluster.await_state(posted, "Running", generation=2)
         clock.ahead = jump
-        tells[0](Report(job, 2, Event.LOST, message="lost again"))
+        tells[0](JobReport(job, 2, Event.LOST, message="lost again"))
         status = cluster.await_state(posted, "Failed").status
     assert (status.restarts, status.generation) == (1, 2)
 

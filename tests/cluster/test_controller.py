@@ -16,7 +16,7 @@ from waiting import until
 from arroyo_udf_plugin.cluster.controller import watched
 from arroyo_udf_plugin.cluster.database import history, pipelines
 from arroyo_udf_plugin.cluster.database.database import Database
-from arroyo_udf_plugin.cluster.database.models import Job, JobStatus
+from arroyo_udf_plugin.cluster.database.models import JobRow, JobStatus
 from arroyo_udf_plugin.cluster.records import Records
 from arroyo_udf_plugin.cluster.states import Event
 from arroyo_udf_plugin.cluster.wishes import wanted
@@ -314,7 +314,7 @@ def test_jobs_are_taken_over_though_the_database_fails_meanwhile(
     failures = iter(range(2))
     of_job = pipelines.of_job
 
-    def failing(session: Session, job_id: str, **how: bool) -> pipelines.Whole:
+    def failing(session: Session, job_id: str, **how: bool) -> pipelines.WholeJob:
         if next(failures, None) is not None:
             raise OperationalError("SELECT", {}, Exception("the server closed the connection"))
         return of_job(session, job_id, **how)
@@ -328,7 +328,7 @@ def test_jobs_are_taken_over_though_the_database_fails_meanwhile(
 def test_a_job_that_cannot_be_considered_holds_no_other_back(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     posted: list[str] = []
 
-    def failing(job: Job, status: JobStatus) -> Event | None:
+    def failing(job: JobRow, status: JobStatus) -> Event | None:
         if job.pipeline_id == posted[0]:
             raise RuntimeError("of this job only")
         return wanted(job, status)

@@ -14,14 +14,14 @@ from alembic.util import CommandError
 
 from arroyo_udf_plugin.cluster.database import connections, history, jobs, pipelines, places, udfs
 from arroyo_udf_plugin.cluster.database.database import LATEST, Changes, Database, LeaderLock
-from arroyo_udf_plugin.cluster.database.errors import Deposed, InUse, NotFound, Taken
-from arroyo_udf_plugin.cluster.database.models import Base, Job, JobStatus, Pipeline
+from arroyo_udf_plugin.cluster.database.errors import Deposed, InUse, NameTaken, NotFound
+from arroyo_udf_plugin.cluster.database.models import Base, JobRow, JobStatus, PipelineRow
 from arroyo_udf_plugin.cluster.database.pipelines import Totals, alone, totals
 from arroyo_udf_plugin.cluster.database.sealing import Keys
 from arroyo_udf_plugin.errors import InvalidArgument, InvalidState
 
 
-def made(session: Any, **changes: Any) -> pipelines.Whole:
+def made(session: Any, **changes: Any) -> pipelines.WholeJob:
     given: dict[str, Any] = {"name": "p", "query": "SELECT 1", "program": {}, "graph": {"nodes": [], "edges": []}}
     given |= {"checkpoint_interval_micros": 10_000_000, "checkpoints": "/state"}
     return pipelines.create(session, **given | changes)
@@ -128,7 +128,7 @@ def test_a_pipeline_is_created_whole_or_not_at_all(each: Database) -> None:
         made(session, id="mine", tables=["ct_unknown"])
     with each.begin() as session:
         made(session, id="mine")
-    with pytest.raises(Taken), each.begin() as session:
+    with pytest.raises(NameTaken), each.begin() as session:
         made(session, id="mine")
 
 
@@ -203,7 +203,7 @@ def test_only_a_pipeline_that_has_ended_can_be_deleted(each: Database) -> None:
         pipelines.delete(session, whole.pipeline.id)
         with pytest.raises(NotFound):
             pipelines.delete(session, whole.pipeline.id)
-        assert session.query(Pipeline).count() == session.query(Job).count() == 0
+        assert session.query(PipelineRow).count() == session.query(JobRow).count() == 0
         assert list(jobs.leftovers(session)) == [f"/state/{whole.job.id}"]
         jobs.removed(session, f"/state/{whole.job.id}")
         assert list(jobs.leftovers(session)) == []
@@ -338,11 +338,11 @@ def test_names_are_taken_once(each: Database) -> None:
         connections.create_profile(session, name="p", connector="kafka", config={})
         connections.create_table(session, name="trips", **table)
         udfs.create(session, name="f", **udf)
-    with pytest.raises(Taken), each.begin() as session:
+    with pytest.raises(NameTaken), each.begin() as session:
         connections.create_profile(session, name="p", connector="kafka", config={})
-    with pytest.raises(Taken), each.begin() as session:
+    with pytest.raises(NameTaken), each.begin() as session:
         connections.create_table(session, name="TRIPS", **table)
-    with pytest.raises(Taken), each.begin() as session:
+    with pytest.raises(NameTaken), each.begin() as session:
         udfs.create(session, name="F", **udf)
 
 

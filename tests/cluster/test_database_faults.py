@@ -19,7 +19,7 @@ from simulations import Runs, Simulation
 from arroyo_udf_plugin.cluster.controller import controller
 from arroyo_udf_plugin.cluster.database import history, pipelines
 from arroyo_udf_plugin.cluster.database.database import LeaderLock
-from arroyo_udf_plugin.cluster.database.models import Job, JobStatus
+from arroyo_udf_plugin.cluster.database.models import JobRow, JobStatus
 from arroyo_udf_plugin.cluster.states import Event, State
 from arroyo_udf_plugin.cluster.wishes import settings as wish_of
 
@@ -172,7 +172,7 @@ def test_a_thousand_jobs_are_taken_over_by_a_few_statements(simulate: Callable[.
     with simulation.database.begin() as session:
         given: dict[str, Any] = {"query": "", "program": {}, "graph": {}, "checkpoint_interval_micros": 1_000_000}
         made = [pipelines.create(session, name="p", **given) for _ in range(1000)]
-        session.execute(sqlalchemy.update(Job).values(fulfilled=Job.revision))
+        session.execute(sqlalchemy.update(JobRow).values(fulfilled=JobRow.revision))
         facts = {"state": "Running", "generation": 1, "settings": wish_of(made[0].job)}
         session.execute(sqlalchemy.update(JobStatus).values(facts))
     for whole in made:

@@ -21,7 +21,7 @@ from arroyo_udf_plugin.cluster.schedulers import protocol, worker_files
 from arroyo_udf_plugin.cluster.schedulers.embedded import IsolatingScheduler
 from arroyo_udf_plugin.cluster.schedulers.worker_output import INSTEAD, crashed_in
 from arroyo_udf_plugin.cluster.states import Event
-from arroyo_udf_plugin.cluster.task import Report
+from arroyo_udf_plugin.cluster.task import JobReport
 from arroyo_udf_plugin.engine.pipeline.description import Blackhole, Functions, Impulse, Pipeline, Sql
 
 CRASH = """
@@ -76,7 +76,7 @@ def test_a_stack_tells_the_function() -> None:
 
 def test_nothing_runs_when_neither_a_thread_nor_a_worker_does(tmp_path: Path) -> None:
     """A worker of a process before is killed before a thread starts."""
-    told: list[Report] = []
+    told: list[JobReport] = []
     scheduler = IsolatingScheduler(told.append, settings_in(tmp_path))
     with contextlib.closing(scheduler):
         scheduler.clear("job_1", 3)

@@ -29,7 +29,7 @@ from arroyo_udf_plugin.cluster.reports import upgraded
 from arroyo_udf_plugin.cluster.schedulers import protocol
 from arroyo_udf_plugin.cluster.schedulers.process import ProcessScheduler
 from arroyo_udf_plugin.cluster.states import Event, State
-from arroyo_udf_plugin.cluster.task import Report, Task, run
+from arroyo_udf_plugin.cluster.task import JobReport, Task, run
 from arroyo_udf_plugin.engine.execution.stopping import StopRequest
 
 KEPT = Path(__file__).parent / "kept"
@@ -161,7 +161,7 @@ def messages(revision: str) -> Any:
     return json.loads((KEPT / f"{revision}.messages.json").read_text())
 
 
-def _of(heard: list[Report], name: str) -> list[Any]:
+def _of(heard: list[JobReport], name: str) -> list[Any]:
     return [value for report in heard if (value := getattr(report, name))]
 
 
@@ -169,7 +169,7 @@ def _of(heard: list[Report], name: str) -> list[Any]:
 def test_what_a_kept_worker_tells_is_understood(
     tmp_path: Path, database: Database, records: Records, revision: str
 ) -> None:
-    told, heard = messages(revision), list[Report]()
+    told, heard = messages(revision), list[JobReport]()
     scheduler = ProcessScheduler(heard.append, settings_in(tmp_path))
     task = Task.of_json(told["task"])
     scheduler._add(task)
@@ -190,7 +190,7 @@ def test_what_a_kept_worker_tells_is_understood(
         job = made(session).job.id
         notes = Notes(records)
         for report in heard:
-            notes.add(Report(**vars(report) | {"job_id": job, "generation": 0}))
+            notes.add(JobReport(**vars(report) | {"job_id": job, "generation": 0}))
         notes.write(session)
         assert history.checkpoints(session, job)
     notes.written()
@@ -203,7 +203,7 @@ def test_a_kept_task_runs(tmp_path: Path, revision: str) -> None:
     """A new worker under a controller of before, when the program is exchanged while it runs."""
     told = json.loads(json.dumps(messages(revision)["task"]).replace("/nowhere", str(tmp_path)))
     told["program"]["pipeline"]["source"] |= {"rows": 5}
-    heard: list[Report] = []
+    heard: list[JobReport] = []
     run(Task.of_json(told | {"of a later version": 1}), StopRequest(), heard.append)
     assert heard[-1].event is Event.FINISHED
     assert os.listdir(tmp_path / "out")

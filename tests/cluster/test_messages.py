@@ -16,7 +16,7 @@ from arroyo_udf_plugin.cluster.monitoring.metrics import Families
 from arroyo_udf_plugin.cluster.schedulers import messages, protocol
 from arroyo_udf_plugin.cluster.schedulers.process import ProcessScheduler
 from arroyo_udf_plugin.cluster.states import Event
-from arroyo_udf_plugin.cluster.task import Report, Task
+from arroyo_udf_plugin.cluster.task import JobReport, Task
 from arroyo_udf_plugin.engine.pipeline.description import Blackhole, Impulse, Pipeline
 
 
@@ -24,7 +24,7 @@ class Heard:
     """A scheduler with a job, whose worker the test is."""
 
     def __init__(self, folder: Path) -> None:
-        self.told: list[Report] = []
+        self.told: list[JobReport] = []
         self.scheduler = ProcessScheduler(self.told.append, settings_in(folder))
         self.scheduler._serve()
         for job_id in ("job_1", "job_2"):
@@ -45,15 +45,15 @@ def heard(tmp_path: Path) -> Iterator[Heard]:
 
 def test_a_worker_reports_for_its_own_job_whatever_it_says(heard: Heard) -> None:
     assert heard.say([{"job_id": "job_2", "generation": 7, "event": "finished"}]) == (200, {})
-    assert heard.told == [Report("job_1", 3, Event.FINISHED)]
+    assert heard.told == [JobReport("job_1", 3, Event.FINISHED)]
 
 
 def test_all_that_a_worker_tells_arrives(heard: Heard) -> None:
     """Each field of a report has its type."""
     own = {"job_id", "generation"}
-    assert {one.name for one in dataclasses.fields(Report)} - own == set(messages.Said.model_fields)
+    assert {one.name for one in dataclasses.fields(JobReport)} - own == set(messages.Said.model_fields)
     assert heard.say([{"event": "saved", "epoch": 7, "retained": [5, 7], "outage": "s3://state"}]) == (200, {})
-    assert heard.told == [Report("job_1", 3, Event.SAVED, epoch=7, retained=(5, 7), outage="s3://state")]
+    assert heard.told == [JobReport("job_1", 3, Event.SAVED, epoch=7, retained=(5, 7), outage="s3://state")]
 
 
 CHECKPOINT = {"epoch": 1, "at": 1.0, "seconds": 1.0}
@@ -114,8 +114,8 @@ def test_a_report_that_cannot_be_taken_ends_no_controller(migrated: Path) -> Non
         simulation.settle(2)
         job = simulation.get(posted).job.id
         broken: Any = {"epoch": 1}
-        made._words.put(Report(job, 1, checkpoint=broken))
-        made._words.put(Report(job, 1, Event.FINISHED))
+        made._words.put(JobReport(job, 1, checkpoint=broken))
+        made._words.put(JobReport(job, 1, Event.FINISHED))
         simulation.settle(2)
         assert simulation.get(posted).status.state == "Finished"
 

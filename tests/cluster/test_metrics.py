@@ -20,7 +20,7 @@ from arroyo_udf_plugin.cluster.program import create_port
 from arroyo_udf_plugin.cluster.schedulers import protocol
 from arroyo_udf_plugin.cluster.security import Security
 from arroyo_udf_plugin.cluster.states import Event, State
-from arroyo_udf_plugin.cluster.task import Report
+from arroyo_udf_plugin.cluster.task import JobReport
 from arroyo_udf_plugin.cluster.tokens import Tokens
 from arroyo_udf_plugin.cluster.worker import answering
 
@@ -31,10 +31,10 @@ def text_of(*sources: Any) -> str:
     return Exposition(sources).text()[0].decode()
 
 
-def report(**more: Any) -> Report:
+def report(**more: Any) -> JobReport:
     nodes = {"0": {"0": {"messages_sent": 5}}, "1": {"0": {"messages_recv": 5}}}
     told = {"job_id": "job_1", "generation": 2, "numbers": {"operators": nodes, "details": []}}
-    return Report(**told | more)
+    return JobReport(**told | more)
 
 
 class FakeController:

@@ -12,7 +12,7 @@ from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.database.models import JobStatus
 from arroyo_udf_plugin.cluster.records import Records
 from arroyo_udf_plugin.cluster.states import Event
-from arroyo_udf_plugin.cluster.task import OUTPUT, Report
+from arroyo_udf_plugin.cluster.task import OUTPUT, JobReport
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def notes(records: Records) -> Notes:
     return Notes(records)
 
 
-def note(notes: Notes, database: Database, *reports: Report) -> None:
+def note(notes: Notes, database: Database, *reports: JobReport) -> None:
     for report in reports:
         notes.add(report)
     with database.begin() as session:
@@ -35,9 +35,9 @@ def note(notes: Notes, database: Database, *reports: Report) -> None:
     notes.written()
 
 
-def told(job: str, taken: int | None, generation: int = 0, event: Event | None = None, **more: Any) -> Report:
+def told(job: str, taken: int | None, generation: int = 0, event: Event | None = None, **more: Any) -> JobReport:
     checkpoint = None if taken is None else {"epoch": taken, "seconds": 0.1, "at": 1.0}
-    return Report(job, generation, event, numbers={"rows_in": 0}, checkpoint=checkpoint, **more)
+    return JobReport(job, generation, event, numbers={"rows_in": 0}, checkpoint=checkpoint, **more)
 
 
 def epochs(database: Database, job: str) -> list[tuple[int, int, str]]:
@@ -107,7 +107,7 @@ def test_a_late_report_of_an_old_generation_hides_nothing(database: Database, jo
 
 def test_what_an_old_generation_has_printed_is_in_the_log(database: Database, job: str, notes: Notes) -> None:
     set_generation(database, 1)
-    note(notes, database, told(job, None, generation=1), Report(job, 0, message=OUTPUT, details="the end"))
+    note(notes, database, told(job, None, generation=1), JobReport(job, 0, message=OUTPUT, details="the end"))
     with database.read() as session:
         (row,) = history.logged(session, job, 9).rows
         assert (row.generation, row.details) == (0, "the end")
@@ -116,7 +116,7 @@ def test_what_an_old_generation_has_printed_is_in_the_log(database: Database, jo
 def test_what_waits_for_the_database_has_a_limit(database: Database, job: str, notes: Notes) -> None:
     for number in range(1000):
         notes.add(told(job, number))
-        notes.add(Report(job, 0, message=OUTPUT, details=str(number)))
+        notes.add(JobReport(job, 0, message=OUTPUT, details=str(number)))
     note(notes, database)
     assert [epoch for epoch, _, _ in epochs(database, job)] == list(range(900, 1000))
     with database.read() as session:
@@ -131,7 +131,7 @@ def test_nothing_waits_when_nothing_has_changed(database: Database, job: str, no
 
 @pytest.mark.parametrize("text", ["a\0b", "a\ud800b"], ids=["zero", "half a character"])
 def test_whatever_a_worker_prints_can_be_stored(database: Database, job: str, notes: Notes, text: str) -> None:
-    note(notes, database, Report(job, 0, message=OUTPUT, details=text))
+    note(notes, database, JobReport(job, 0, message=OUTPUT, details=text))
     with database.read() as session:
         (row,) = history.logged(session, job, 9).rows
         assert row.details in ("a\N{REPLACEMENT CHARACTER}b", "a?b")

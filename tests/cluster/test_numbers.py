@@ -15,7 +15,7 @@ from arroyo_udf_plugin.cluster import task
 from arroyo_udf_plugin.cluster.functions.graph import graph_of
 from arroyo_udf_plugin.cluster.reports import numbers_of, upgraded
 from arroyo_udf_plugin.cluster.states import Event
-from arroyo_udf_plugin.cluster.task import Report
+from arroyo_udf_plugin.cluster.task import JobReport
 from arroyo_udf_plugin.engine.execution.embedded import run_planned
 from arroyo_udf_plugin.engine.execution.stopping import StopRequest
 from arroyo_udf_plugin.engine.pipeline.description import (
@@ -170,7 +170,7 @@ def test_a_checkpoint_has_a_group_for_each_node_and_is_told_once(
         operators=[Sql(name="all", select={"event_time": "event_time"}), windows],
         sinks=[Parts(path=str(tmp_path / "out"), after="minutes"), Parts(path=str(tmp_path / "all"), after="all")],
     )
-    reports: list[Report] = []
+    reports: list[JobReport] = []
     given = task.Task("job_1", 1, program(pipeline), 2, 0.05, str(tmp_path / "checkpoints"))
     task.run(given, StopRequest(), reports.append)
     assert reports[-1].event is Event.FINISHED, reports[-1]

@@ -20,7 +20,7 @@ from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.schedulers import protocol, worker_files
 from arroyo_udf_plugin.cluster.schedulers.process import ProcessScheduler
 from arroyo_udf_plugin.cluster.states import Event
-from arroyo_udf_plugin.cluster.task import Report, Task
+from arroyo_udf_plugin.cluster.task import JobReport, Task
 from arroyo_udf_plugin.engine.pipeline.description import Functions, Impulse, Parts, Pipeline, Sql
 from arroyo_udf_plugin.engine.planner.script import Script
 
@@ -132,12 +132,12 @@ class Schedulers:
     """Two on one folder, as of two controllers; what both tell."""
 
     def __init__(self, settings: Settings, folder: Path) -> None:
-        self._told: queue.SimpleQueue[Report] = queue.SimpleQueue()
+        self._told: queue.SimpleQueue[JobReport] = queue.SimpleQueue()
         self.first, self.second = (ProcessScheduler(self._told.put, settings) for _ in range(2))
         pipeline = program(Pipeline(name="p", source=Impulse(rate=100), sinks=[Parts(path=str(folder / "out"))]))
         self.task = Task("job_1", 1, pipeline, 1, 10.0, str(folder / "state"))
 
-    def await_event(self, event: Event) -> Report:
+    def await_event(self, event: Event) -> JobReport:
         while (report := self._told.get(timeout=60)).event is not event:
             pass
         return report
@@ -206,7 +206,7 @@ def test_an_old_controller_clears_no_newer_generation(schedulers: Schedulers, tm
 
 
 def test_a_worker_that_cannot_start_is_lost_at_once(settings: Settings, tmp_path: Path) -> None:
-    told: queue.SimpleQueue[Report] = queue.SimpleQueue()
+    told: queue.SimpleQueue[JobReport] = queue.SimpleQueue()
     scheduler = ProcessScheduler(told.put, settings)
     (tmp_path / "logs").write_text("a file where a folder should be")
     scheduler.start(Task("job_1", 1, {}, 1, 10.0, None))

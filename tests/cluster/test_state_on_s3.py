@@ -18,7 +18,7 @@ from waiting import until
 import object_store_server
 from arroyo_udf_plugin.cluster.schedulers import protocol, worker_files
 from arroyo_udf_plugin.cluster.states import Event
-from arroyo_udf_plugin.cluster.task import Report, Task, request, run
+from arroyo_udf_plugin.cluster.task import JobReport, Task, request, run
 from arroyo_udf_plugin.engine.execution.stopping import StopRequest
 from arroyo_udf_plugin.engine.execution.store import open_store
 from arroyo_udf_plugin.engine.planner.script import Script
@@ -159,13 +159,13 @@ def test_an_older_generation_that_still_runs_cannot_commit(
     library = build_plugin(TWICE)
     pipeline = program(Script("query.sql", SQL.format(out=tmp_path / "out"), [str(library)]).pipeline, library)
     place = f"{server.bucket('state')}/job_1/0"
-    ends: dict[int, Report] = {}
+    ends: dict[int, JobReport] = {}
     stops = {generation: StopRequest(10.0) for generation in (1, 2)}
 
     def work(generation: int) -> None:
         task = Task("job_1", generation, pipeline, 1, 0.1, place)
 
-        def tell(report: Report) -> None:
+        def tell(report: JobReport) -> None:
             if report.event not in (None, Event.STARTED):
                 ends[generation] = report
 

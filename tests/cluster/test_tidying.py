@@ -15,7 +15,7 @@ from test_database import made
 from arroyo_udf_plugin.cluster.controller.removal import tidy_files, tidy_rows
 from arroyo_udf_plugin.cluster.database import history
 from arroyo_udf_plugin.cluster.database.database import Database, LogKept
-from arroyo_udf_plugin.cluster.functions.children import Children, Limits, left_behind
+from arroyo_udf_plugin.cluster.functions.children import ChildLimits, Children, left_behind
 from arroyo_udf_plugin.cluster.records import Records
 from arroyo_udf_plugin.cluster.schedulers import worker_files
 
@@ -112,7 +112,7 @@ def test_the_folder_of_a_child_that_just_starts_is_in_use(tmp_path: Path, monkey
         flock(file, how)
 
     async def start() -> None:
-        children = Children(tmp_path, tmp_path / "cache", Limits())
+        children = Children(tmp_path, tmp_path / "cache", ChildLimits())
         async with children.working(children.plans) as child:
             assert child.folder.parent == tmp_path
             assert list(left_behind(tmp_path)) == []

@@ -18,13 +18,13 @@ from programs import SQL, TWICE, Program
 from waiting import until
 
 from arroyo_udf_plugin.cluster.api import create_app
-from arroyo_udf_plugin.cluster.api.dependencies import Parts
+from arroyo_udf_plugin.cluster.api.dependencies import ApiParts
 from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.functions.builder import Builder
 from arroyo_udf_plugin.cluster.monitoring.tracing import JobSpans, TracedRequests, Tracing
 from arroyo_udf_plugin.cluster.records import Records
 from arroyo_udf_plugin.cluster.states import State
-from arroyo_udf_plugin.cluster.task import Report
+from arroyo_udf_plugin.cluster.task import JobReport
 from arroyo_udf_plugin.engine.planner.script import Script
 from arroyo_udf_plugin.errors import InvalidArgument
 
@@ -94,7 +94,7 @@ def test_a_request_is_a_span_in_the_trace_of_its_client(
     collector: Collector, database: Database, tmp_path: Path
 ) -> None:
     tracing = Tracing(collector.url, "api")
-    app = TracedRequests(create_app(Parts(database, Builder(tmp_path / "functions"), Records(tmp_path))), tracing)
+    app = TracedRequests(create_app(ApiParts(database, Builder(tmp_path / "functions"), Records(tmp_path))), tracing)
     with Client(app) as api:
         api.get("/api/v1/pipelines/pl_1", headers={"traceparent": CLIENT})
         api.get("/health/live")
@@ -115,8 +115,8 @@ def test_a_start_that_fails_is_an_error_and_checkpoints_are_linked_with_their_st
     spans.moved("job_1", 1, State.RECOVERING)
     spans.moved("job_1", 2, State.SCHEDULING)
     spans.moved("job_1", 2, State.RUNNING)
-    report = Report("job_1", 2, checkpoint={"epoch": 1, "seconds": 0.5, "at": 1_700_000_000.5, "bytes": 9})
-    spans.note([report, report, Report("job_1", 2)])
+    report = JobReport("job_1", 2, checkpoint={"epoch": 1, "seconds": 0.5, "at": 1_700_000_000.5, "bytes": 9})
+    spans.note([report, report, JobReport("job_1", 2)])
     tracing.close()
     first, second = collector.named("start")
     assert (first.status.code, first.status.message) == (2, "the job is Recovering")

@@ -19,7 +19,7 @@ from arroyo_udf_plugin.cluster.schedulers import process, worker_output
 from arroyo_udf_plugin.cluster.schedulers.process import ProcessScheduler
 from arroyo_udf_plugin.cluster.schedulers.worker_output import WorkerOutput
 from arroyo_udf_plugin.cluster.states import Event
-from arroyo_udf_plugin.cluster.task import OUTPUT, Report, Task
+from arroyo_udf_plugin.cluster.task import OUTPUT, JobReport, Task
 
 
 def task() -> Task:
@@ -81,7 +81,7 @@ def test_output_is_told_while_the_worker_runs_and_its_end_with_its_failure(
     program.chmod(0o700)
     monkeypatch.setattr(process.sys, "executable", str(program))
     monkeypatch.setattr(process, "_LOOK_EVERY", 0.01)
-    told: list[Report] = []
+    told: list[JobReport] = []
     settings = configured(None, {"data": str(tmp_path), "worker": {"memory": "3GiB", "cpu_time": "2s"}}, {}).settings
     scheduler = ProcessScheduler(told.append, settings)
     with contextlib.closing(scheduler):
@@ -105,9 +105,9 @@ def test_the_log_keeps_the_latest_output_of_a_job_and_all_else(database: Databas
         history.log(session, jobs[0], 0, "info", "Running")
     notes = Notes(Records(tmp_path))
     for reports in (
-        [Report(jobs[1], 0, message=OUTPUT, details="other")],
-        [Report(jobs[0], 0, message=OUTPUT, details=str(number)) for number in range(60)],
-        [Report(jobs[0], 0, message=OUTPUT, details=str(number)) for number in range(60, 103)],
+        [JobReport(jobs[1], 0, message=OUTPUT, details="other")],
+        [JobReport(jobs[0], 0, message=OUTPUT, details=str(number)) for number in range(60)],
+        [JobReport(jobs[0], 0, message=OUTPUT, details=str(number)) for number in range(60, 103)],
     ):
         for report in reports:
             notes.add(report)

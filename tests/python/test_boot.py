@@ -154,7 +154,7 @@ def test_another_version_of_python(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     template.write_text("".join(old) + python._TEMPLATE.read_text())
     (tmp_path / "arroyo.h").write_text(python._TEMPLATE.with_name("arroyo.h").read_text())
     monkeypatch.setattr(python, "_TEMPLATE", template)
-    python.compile(source, tmp_path / "old.so", cache.Identity("old", "0" * 64, "0.1.0"), cache.Resolution())
+    python.compile(source, tmp_path / "old.so", cache.PluginIdentity("old", "0" * 64, "0.1.0"), cache.Resolution())
     here = "{}.{}".format(*sys.version_info)
     with pytest.raises(PluginEnvironmentError, match=f"built for Python 3.9, and this process has Python {here}:"):
         load(tmp_path / "old.so").functions["f"](pa.array([1]))

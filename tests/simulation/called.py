@@ -13,7 +13,7 @@ import inflight
 from copies import FIRST, SECOND, Files, bring, description, numbers_of, of_parts, of_table
 
 from arroyo_udf_plugin import build
-from arroyo_udf_plugin.engine.execution.planned import Planned
+from arroyo_udf_plugin.engine.execution.planned import PlannedPipeline
 from arroyo_udf_plugin.engine.pipeline.document import pipeline_of
 from arroyo_udf_plugin.engine.pipeline.plan import plan
 from arroyo_udf_plugin.testing import Phase, Scenario
@@ -35,7 +35,7 @@ def _gated(described: Callable[[int], Described]) -> Opened:
     """Opens pipelines with a gate for each. described: one with so many slices."""
 
     @contextlib.contextmanager
-    def opened(width: int) -> Iterator[Planned]:
+    def opened(width: int) -> Iterator[PlannedPipeline]:
         with contextlib.closing(plan(pipeline_of(described(width)))) as planned:
             inflight.current = gate = inflight.Gate()
             (input,) = planned.inputs

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from arroyo_udf_plugin.testing.disk import ProcessDisk, SimulatedDisk, Stopped
+from arroyo_udf_plugin.testing.disk import Crashed, ProcessDisk, SimulatedDisk
 
 SEEDS = range(60)
 
@@ -101,10 +101,10 @@ def test_a_stopped_process_changes_nothing_any_more(disk: SimulatedDisk, folder:
     process = disk.process(stop_at=2)
     with process.file(process.create(folder / "file")) as file:
         file.write(b"one")
-        with pytest.raises(Stopped):
+        with pytest.raises(Crashed):
             process.replace(folder / "file", folder / "other")
         assert file.write(b"two") == 3
-        with pytest.raises(Stopped):
+        with pytest.raises(Crashed):
             process.unlink(folder / "file")
     assert tree(folder) == {"file": b"one"}
     assert process.reached is not None
@@ -116,7 +116,7 @@ def test_a_stopped_process_changes_nothing_any_more(disk: SimulatedDisk, folder:
 
 def test_after_a_step(disk: SimulatedDisk, folder: Path) -> None:
     process = disk.process(stop_at=0, after=True)
-    with pytest.raises(Stopped):
+    with pytest.raises(Crashed):
         process.mkdir(folder / "a")
     assert (folder / "a").is_dir()
 

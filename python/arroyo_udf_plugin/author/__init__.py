@@ -3,6 +3,8 @@
 udf.py         the decorator
 options.py     the options of async functions: the one table of their names, values and defaults
 types.py       annotations -> Arrow types; for builds, and for plugins with dataclasses
+hints.py       annotations, taken apart
+adapting.py    functions as the core calls them: it knows structs as dicts, and enums and UUIDs as texts
 call_info.py   what a call can ask about itself
 
 Guarantees: runs in a subinterpreter. Only types.py imports pyarrow, and nothing imports cffi. Uses errors.py and the

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ..errors import BuildError
 from . import rust, tools
-from .cache import BY_DEFAULT, Arroyo, Identity, Resolution
+from .cache import BY_DEFAULT, Arroyo, PluginIdentity, Resolution
 
 INCLUDE = Path(__file__).resolve().parent.parent / "include"
 HEADER = INCLUDE / "arroyo_udf_plugin.h"
@@ -64,7 +64,7 @@ def inputs(source: Path, how: Resolution) -> list[str]:
     ]
 
 
-def compile(source: Path, output: Path, identity: Identity, how: Resolution, arroyo: Arroyo = BY_DEFAULT) -> None:
+def compile(source: Path, output: Path, identity: PluginIdentity, how: Resolution, arroyo: Arroyo = BY_DEFAULT) -> None:
     """Writes the shared library to `output`. The compiler's warnings go to stderr unchanged.
 
     Raises BuildError with the compiler's own output and a hint.

@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Identity:
+class PluginIdentity:
     """The identity in a plugin's descriptor: name (stem of the source), hash (hexadecimal), version of the toolkit."""
 
     name: str
@@ -116,7 +116,7 @@ class Toolchain(Protocol):
         ...
 
     def compile(
-        self, source: Path, output: Path, identity: Identity, how: Resolution, arroyo: Arroyo = BY_DEFAULT
+        self, source: Path, output: Path, identity: PluginIdentity, how: Resolution, arroyo: Arroyo = BY_DEFAULT
     ) -> None:
         """Writes the library to `output`, in a private folder that exists. Raises BuildError."""
         ...
@@ -141,7 +141,7 @@ def artifact(source: Path, toolchain: Toolchain, how: Resolution, arroyo: Arroyo
     entry.parent.mkdir(parents=True, exist_ok=True)
     private = Path(tempfile.mkdtemp(prefix="building-", dir=entry.parent))
     try:
-        toolchain.compile(source, private / library.name, Identity(name, key, __version__), how, arroyo)
+        toolchain.compile(source, private / library.name, PluginIdentity(name, key, __version__), how, arroyo)
         for left in private.iterdir():
             if left.name != library.name:
                 shutil.rmtree(left) if left.is_dir() else left.unlink()

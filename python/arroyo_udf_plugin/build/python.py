@@ -33,7 +33,7 @@ from ..author.udf import Udf, made
 from ..errors import BuildError
 from ..plugin.module import Parcel, execute, forget, functions_of, user_traceback
 from . import metadata, requirements, siblings, tools
-from .cache import BY_DEFAULT, Arroyo, Identity, Resolution
+from .cache import BY_DEFAULT, Arroyo, PluginIdentity, Resolution
 
 _PACKAGE = Path(__file__).parent.parent
 _TEMPLATE = Path(__file__).parent / "templates" / "plugin.c"
@@ -92,7 +92,7 @@ def inputs(source: Path, how: Resolution) -> list[str]:
     ]
 
 
-def compile(source: Path, output: Path, identity: Identity, how: Resolution, arroyo: Arroyo = BY_DEFAULT) -> None:
+def compile(source: Path, output: Path, identity: PluginIdentity, how: Resolution, arroyo: Arroyo = BY_DEFAULT) -> None:
     """Writes the plugin of a Python source. Raises BuildError; executes the source's module level."""
     parcel = _parcel(source, how)
     with _module(source, parcel) as (module, decorated):
@@ -215,7 +215,7 @@ def _check_kept(udf: Udf[..., Any], names: Mapping[str, Any]) -> None:
 
 
 def _data(
-    parcel: Parcel, functions: list[tuple[Udf[..., Any], Signature]], block: dict[str, Any], identity: Identity
+    parcel: Parcel, functions: list[tuple[Udf[..., Any], Signature]], block: dict[str, Any], identity: PluginIdentity
 ) -> str:
     lines = [
         "/* Generated: the data of this plugin. */",

@@ -32,8 +32,8 @@ from typing import Any
 from ..author.options import abi_fields
 from ..errors import BuildError
 from . import cache, rust_source, tools
-from .cache import BY_DEFAULT, Arroyo, Identity, Resolution
-from .rust_source import Source
+from .cache import BY_DEFAULT, Arroyo, PluginIdentity, Resolution
+from .rust_source import RustSource
 
 SDK = Path(__file__).resolve().parent.parent / "_sdk"
 VENDORED = SDK / "vendor.tar.gz"
@@ -130,7 +130,7 @@ def toolchain_inputs(source: Path) -> list[str]:
     return [*compilers, os.environ.get("RUSTFLAGS", ""), _sdk_hash()]
 
 
-def compile(source: Path, output: Path, identity: Identity, how: Resolution, arroyo: Arroyo = BY_DEFAULT) -> None:
+def compile(source: Path, output: Path, identity: PluginIdentity, how: Resolution, arroyo: Arroyo = BY_DEFAULT) -> None:
     """Writes the shared library to `output`. The compiler's warnings go to stderr unchanged.
 
     Raises BuildError with the compiler's own output and a hint.
@@ -184,11 +184,11 @@ def _cargo(workshop: Path, own_crates: bool) -> tuple[list[str], Path]:
     return ["cargo", *replaced], workshop / "target-vendored"
 
 
-def _is_async(written: Source) -> bool:
+def _is_async(written: RustSource) -> bool:
     return re.search(r"\b(async|tokio)\b", written.text) is not None
 
 
-def _project(workshop: Path, name: str, written: Source, lock: str | None) -> Path:
+def _project(workshop: Path, name: str, written: RustSource, lock: str | None) -> Path:
     """The project's folder, with manifest and lock. lock: None for the SDK's lock, which cargo then completes."""
     project = workshop / "projects" / name
     project.mkdir(parents=True, exist_ok=True)
@@ -213,7 +213,7 @@ def _lock_file(source: Path) -> Path:
     return source.with_name(f"{source.name}.lock")
 
 
-def _locked(source: Path, written: Source, how: Resolution) -> str:
+def _locked(source: Path, written: RustSource, how: Resolution) -> str:
     """The lock of a source with dependencies; made or renewed unless --locked forbids it."""
     file = _lock_file(source)
     lock = how.former_lock(file, source, written.dependencies_line)
@@ -232,7 +232,7 @@ def _network(how: Resolution) -> dict[str, str]:
     return {"CARGO_NET_OFFLINE": "true"} if how.offline else {}
 
 
-def _hints(how: Resolution, written: Source | None = None) -> Mapping[str, str]:
+def _hints(how: Resolution, written: RustSource | None = None) -> Mapping[str, str]:
     """HINTS for a source. Offline, they name its crates that were never downloaded; cargo names only the first."""
     if not how.offline:
         return HINTS
@@ -249,7 +249,7 @@ def _crate(name: str, wanted: Any) -> str:
     return str(wanted.get("package", name)) if isinstance(wanted, dict) else name
 
 
-def _exports(source: Path, written: Source, arroyo: Arroyo) -> str:
+def _exports(source: Path, written: RustSource, arroyo: Arroyo) -> str:
     """The argument of `plugin!` that exports a function for Arroyo; empty without one."""
     functions = {function.name: function for function in written.functions}
     callable = [name for name, function in functions.items() if function.starts or function.has_arguments]

@@ -49,7 +49,7 @@ _TOKEN = re.compile(
 
 
 @dataclass(frozen=True)
-class Function:
+class RustFunction:
     """A marked function: whether it is started (async, blocking) or run, and whether it has arguments."""
 
     name: str
@@ -58,7 +58,7 @@ class Function:
 
 
 @dataclass(frozen=True)
-class Source:
+class RustSource:
     """A Rust source, as far as a build needs it."""
 
     text: str
@@ -69,11 +69,11 @@ class Source:
     """The line of [dependencies]; 1 if there is none."""
     options: dict[str, Any]
     """[udfs], under the names of `options.OPTIONS`."""
-    functions: tuple[Function, ...]
+    functions: tuple[RustFunction, ...]
     """The marked functions, in the order of the source."""
 
 
-def read(source: Path) -> Source:
+def read(source: Path) -> RustSource:
     """Raises BuildError: not UTF-8, a wrong header, no function, or several functions without a mark."""
     file = str(source)
     try:
@@ -99,10 +99,10 @@ def read(source: Path) -> Source:
         place = _place(text, code, file)
         text, code = (before[:place] + _ATTRIBUTE + before[place:] for before in (text, code))
     functions = tuple(
-        Function(name, bool(is_async) or "blocking" in chosen, not closed)
+        RustFunction(name, bool(is_async) or "blocking" in chosen, not closed)
         for chosen, is_async, name, closed in _FUNCTION.findall(code)
     )
-    return Source(text, dependencies, line, options, functions)
+    return RustSource(text, dependencies, line, options, functions)
 
 
 # ---- Comments and code -----------------------------------------------------------------------------------------------

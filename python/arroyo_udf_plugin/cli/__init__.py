@@ -16,13 +16,13 @@ preview.py   the first rows of a run, as a table
 view.py      shows a running pipeline
 telling.py   numbers and failures for people
 replay.py    run dead letters again, into the output of their run
-cluster.py   the engine around pipelines: its programs, migrations, configuration
+cluster.py   a cluster: its programs, migrations, configuration
 jobs.py      jobs of a cluster, over its API
 doctor.py    what is wrong with its installation
 tokens.py    who may use its API
 states.py    the life of a job
 calls.py     which functions run and replay call
-files.py     the options of commands that read and write files
+files.py     the options of commands that read and write files; isolation.py: where functions run
 cache.py     what earlier builds have left
 building.py  shows what a build does
 stopping.py  Ctrl-C and SIGTERM

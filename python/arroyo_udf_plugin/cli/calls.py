@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..engine.pipeline import calls
-from ..engine.pipeline.calls import Written
+from ..engine.pipeline.calls import WrittenCall
 
 if TYPE_CHECKING:
     from ..engine.operators.calls import Call
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..host.library import Plugin
 
 
-def call_written(text: str) -> Written:
+def call_written(text: str) -> WrittenCall:
     """Reads a --call. Raises UsageError."""
     try:
         return calls.call_written(text)
@@ -42,7 +42,7 @@ def split(plugin: str) -> tuple[Path, str | None]:
     return (Path(path), name) if colon and not Path(plugin).exists() else (Path(plugin), None)
 
 
-def calls_of(plugin: Plugin, given: Path, written: Sequence[Written]) -> list[Call]:
+def calls_of(plugin: Plugin, given: Path, written: Sequence[WrittenCall]) -> list[Call]:
     """The calls of a plugin's functions. given: as the user has named the plugin."""
     from ..engine.operators.calls import Call
 

@@ -180,11 +180,11 @@ def tail(client: Client, pipeline: str) -> None:
 
 def _found(client: Client, named: str) -> str:
     """The id of a pipeline."""
-    from ..cluster.client import Refused
+    from ..cluster.client import RequestRefused
 
     try:
         return str(client.ask("GET", f"/pipelines/{_quoted(named)}")["id"])
-    except Refused as refused:
+    except RequestRefused as refused:
         if refused.answered != 404:
             raise
     for job in client.ask("GET", "/jobs")["data"]:

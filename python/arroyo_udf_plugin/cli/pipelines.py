@@ -24,13 +24,13 @@ from .telling import counted, duration, failed, values
 from .view import view
 
 if TYPE_CHECKING:
-    from ..engine.execution.progress import Summary
+    from ..engine.execution.progress import PipelineSummary
     from ..engine.execution.restoring import Restoring
     from ..engine.execution.stopping import StopRequest
     from ..engine.pipeline.description import Pipeline
     from ..engine.pipeline.document import Document
     from ..engine.pipeline.plan import Planned
-    from ..engine.pipeline.replayed import Counts
+    from ..engine.pipeline.replayed import ReplayCounts
     from ..engine.planner.script import Script
 
 _ENDINGS = (".toml", ".json", ".sql")
@@ -171,7 +171,7 @@ def run(
         functions = planned.functions
         with named(functions), contextlib.redirect_stdout(sys.stderr), view(planned.name) as shows, document.located():
 
-            def start() -> Summary:
+            def start() -> PipelineSummary:
                 with _files_told():
                     return run_planned(
                         planned,
@@ -230,11 +230,11 @@ def replay(
     repeated = _again("replay", file, udfs, checkpoints, *(word for row in rows for word in ("--row", row)))
     with _to_be_repeated(repeated), _planned(document, pipeline) as planned:
         stop = StopRequest(stop_timeout)
-        found: list[Counts] = []
+        found: list[ReplayCounts] = []
         functions = planned.functions
         with named(functions), contextlib.redirect_stdout(sys.stderr), view(planned.name) as shows, document.located():
 
-            def start() -> Summary:
+            def start() -> PipelineSummary:
                 with _files_told():
                     summary, counts = replay_planned(
                         planned, choice, stop=stop, progress=shows.show, progress_every=shows.every
@@ -354,7 +354,7 @@ def _files_told() -> Iterator[None]:
         raise click.ClickException(text_of(error)) from error
 
 
-def _drained(start: Callable[[], Summary], stop: StopRequest, go_on: str) -> Summary:
+def _drained(start: Callable[[], PipelineSummary], stop: StopRequest, go_on: str) -> PipelineSummary:
     """Runs the engine. The first signal asks it to stop; if it fails then, the exit status is the signal's."""
 
     def asked() -> None:
@@ -398,7 +398,7 @@ def _to_be_repeated(command: str | None) -> Iterator[None]:
         raise
 
 
-def _left_out(counts: Counts) -> Iterator[str]:
+def _left_out(counts: ReplayCounts) -> Iterator[str]:
     if counts.replayed_before:
         yield f"{counted(counts.replayed_before, 'row')} had been replayed before: --row and --again replay them again"
     if counts.unread:
@@ -409,7 +409,7 @@ def _left_out(counts: Counts) -> Iterator[str]:
         yield f"{counted(counts.of_windows, 'dead letter')} of windows: their results come from many rows"
 
 
-def _report(summary: Summary, as_json: bool, err: bool, replayed: Counts | None = None) -> None:
+def _report(summary: PipelineSummary, as_json: bool, err: bool, replayed: ReplayCounts | None = None) -> None:
     """err: to standard error, because rows have gone to standard output. replayed: of a replay."""
     progress = summary.progress
     if as_json:

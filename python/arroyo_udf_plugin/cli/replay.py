@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from ..engine.pipeline.calls import Written
+from ..engine.pipeline.calls import WrittenCall
 from .calls import call_written, calls_of, split
 from .crashes import named
 from .isolation import where_options
@@ -56,7 +56,7 @@ def command(
     from ..engine.file_run.replay import note_of_run, replay
 
     note = note_of_run(output)
-    calls = [call_written(text) for text in written] or [Written(*call) for call in note.calls]
+    calls = [call_written(text) for text in written] or [WrittenCall(*call) for call in note.calls]
     path, function = split(note.plugin if plugin is None else plugin)
     if function is not None:
         raise click.UsageError(f"--plugin {plugin}: name the file alone; --call names functions")

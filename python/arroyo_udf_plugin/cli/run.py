@@ -15,7 +15,7 @@ import click
 
 from ..author.options import parse
 from ..engine.connectors.options import Reading, Writing
-from ..engine.pipeline.calls import Written
+from ..engine.pipeline.calls import WrittenCall
 from . import preview
 from .building import shown
 from .calls import call_written, calls_of, columns_written, only_function, split
@@ -110,7 +110,7 @@ def command(
     with load(path, validate, where) as loaded:
         if not calls:
             function = only_function(loaded, path) if function is None else function
-            calls = [Written(function, None if columns is None else columns_written(columns, "--args"), name)]
+            calls = [WrittenCall(function, None if columns is None else columns_written(columns, "--args"), name)]
         made = calls_of(loaded, path, calls)
         names = [call.function.where for call in made]
         with named(names), Bar() as bar, contextlib.redirect_stdout(sys.stderr):

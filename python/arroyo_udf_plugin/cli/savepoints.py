@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from ..engine.execution.savepoints import Savepoint, Savepoints
+    from ..engine.execution.savepoints import Savepoints, TakenSavepoint
 
 _PLACE = click.argument("place", metavar="DIR|URL")
 _NAME = click.argument("name")
@@ -58,5 +58,5 @@ def _savepoints(place: str) -> Savepoints:
     return Savepoints(open_store(place))
 
 
-def _tell(one: Savepoint) -> None:
+def _tell(one: TakenSavepoint) -> None:
     click.echo(f"{one.name}  checkpoint {one.epoch}  {one.time or '-'}  {one.state_bytes:,} bytes of state")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..engine.operators.failures import Failure
+    from ..engine.operators.failures import FailedRows
 
 _MOST_KINDS = 5
 _WIDTH = 200
@@ -29,7 +29,7 @@ def duration(seconds: float) -> str:
     return f"{number:.3g} {unit}" if number < 100 else f"{number:.0f} {unit}"
 
 
-def failed(failures: Sequence[Failure], prefix: str = "") -> Iterator[str]:
+def failed(failures: Sequence[FailedRows], prefix: str = "") -> Iterator[str]:
     """A line for each of the most frequent kinds."""
     by_rows = sorted(failures, key=lambda one: -one.rows)
     for one in by_rows[:_MOST_KINDS]:

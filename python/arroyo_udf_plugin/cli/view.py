@@ -35,20 +35,20 @@ class View(Protocol):
 def view(pipeline: str) -> Iterator[View]:
     """Shows a pipeline while this is open."""
     if not sys.stderr.isatty():
-        yield Lines(pipeline)
+        yield PlainLines(pipeline)
         return
     try:
         from rich.console import Console
         from rich.live import Live
     except ImportError:
         click.echo("for a live view: pip install 'arroyo_udf_plugin[engine]'", err=True)
-        yield Lines(pipeline)
+        yield PlainLines(pipeline)
         return
     with Live(console=Console(stderr=True), auto_refresh=False, transient=True) as live:
         yield _Table(pipeline, live)
 
 
-class Lines:
+class PlainLines:
     """A line each ten seconds."""
 
     every = _LINE_EVERY

@@ -5,8 +5,8 @@
 
 The programs that serve the API write its address to `address` in the data folder, beside the token.
 
-Guarantees: what the API refuses is an `Unavailable` or `Refused` with the API's own words. The token is sent to the
-address of the data folder, or to the one that the user has named, and in no address or error.
+Guarantees: what the API refuses is an `Unavailable` or `RequestRefused` with the API's own words. The token is sent to
+the address of the data folder, or to the one that the user has named, and in no address or error.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _TIMEOUT = 130.0
 """Seconds: longer than a function is built."""
 
 
-class Refused(ArroyoUdfError):
+class RequestRefused(ArroyoUdfError):
     """The API's answer is no success. answered: its status."""
 
     def __init__(self, answered: int, text: str) -> None:
@@ -112,7 +112,7 @@ class Client:
             return opened
         except urllib.error.HTTPError as error:
             with error:
-                raise Refused(error.code, _told(error.read()) or f"the API answers {error.code}") from None
+                raise RequestRefused(error.code, _told(error.read()) or f"the API answers {error.code}") from None
         except (OSError, http.client.HTTPException) as error:
             reason = error.reason if isinstance(error, urllib.error.URLError) else error
             raise Unavailable(f"no cluster answers at {self.address} ({reason}): start it, or say --url") from None

@@ -45,7 +45,7 @@ class Finding(NamedTuple):
     is_wrong: bool
 
 
-class Wrong(Exception):
+class Unsound(Exception):
     """The text says what to do."""
 
 
@@ -66,7 +66,7 @@ def examine(settings: Settings) -> Iterator[Finding]:
     for what, look in looks.items():
         try:
             yield Finding(what, look(settings), is_wrong=False)
-        except (Wrong, ArroyoUdfError) as error:
+        except (Unsound, ArroyoUdfError) as error:
             yield Finding(what, str(error), is_wrong=True)
         except Exception as error:  # whatever it is, the others are looked at
             yield Finding(what, str(error).partition("\n")[0] or type(error).__name__, is_wrong=True)
@@ -75,12 +75,12 @@ def examine(settings: Settings) -> Iterator[Finding]:
 def _data(settings: Settings) -> str:
     folder = settings.data.absolute()
     if not folder.is_dir():
-        raise Wrong(f"{folder} is not there: start the cluster once, or name the folder by --data")
+        raise Unsound(f"{folder} is not there: start the cluster once, or name the folder by --data")
     found = folder.stat()
     if found.st_uid != os.geteuid():
-        raise Wrong(f"{folder} belongs to another user (uid {found.st_uid}): run this, and the cluster, as that user")
+        raise Unsound(f"{folder} belongs to another user (uid {found.st_uid}): run this, and the cluster, as that user")
     if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise Wrong(f"others can read {folder} (mode {stat.S_IMODE(found.st_mode):o}): chmod 700 {folder}")
+        raise Unsound(f"others can read {folder} (mode {stat.S_IMODE(found.st_mode):o}): chmod 700 {folder}")
     return str(folder)
 
 
@@ -88,18 +88,18 @@ def _disk(settings: Settings) -> str:
     found = shutil.disk_usage(settings.data)
     told = f"{found.free / 1e9:.1f} GB of {found.total / 1e9:.1f} GB are free"
     if found.free < _LEAST_FREE:
-        raise Wrong(f"{told}: make room, or jobs stop with it")
+        raise Unsound(f"{told}: make room, or jobs stop with it")
     return told
 
 
 def _token(settings: Settings) -> str:
     if settings.api.no_token:
-        raise Wrong("api.no_token: every user of this machine runs code as the cluster's user: leave it out")
+        raise Unsound("api.no_token: every user of this machine runs code as the cluster's user: leave it out")
     tokens = Tokens(settings.data)
     tokens.own()
     for file in (tokens.file, settings.data / "tokens.json", settings.key_file):
         if file.exists() and file.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-            raise Wrong(f"others can read {file}: chmod 600 {file}, and rotate what was in it")
+            raise Unsound(f"others can read {file}: chmod 600 {file}, and rotate what was in it")
     return f"{len(tokens.known())} known"
 
 
@@ -110,7 +110,7 @@ def _opened(settings: Settings) -> Iterator[Database]:
     with contextlib.closing(database):
         file = database.engine.url.database
         if database.is_sqlite and not (file and Path(file).exists()):
-            raise Wrong(f"{file} is not there: start the cluster once")
+            raise Unsound(f"{file} is not there: start the cluster once")
         yield database
 
 
@@ -119,7 +119,7 @@ def _database(settings: Settings) -> str:
         database.check()
         with database.read() as session:
             if database.is_sqlite and (found := session.execute(text("PRAGMA quick_check(1)")).scalar()) != "ok":
-                raise Wrong(f"{database.url} is damaged ({found}): restore a copy")
+                raise Unsound(f"{database.url} is damaged ({found}): restore a copy")
             now = totals(session)
         return f"{database.url}, revision {LATEST}, {now.pipelines:,} pipelines"
 
@@ -148,7 +148,7 @@ def _clock(settings: Settings) -> str:
                 others["the database's server"] = float(asked)
     for other, told in others.items():
         if abs(off := told - time.time()) > _MOST_OFF:
-            raise Wrong(f"{other} is {off:+.0f} s off: synchronise the clocks (chrony, systemd-timesyncd)")
+            raise Unsound(f"{other} is {off:+.0f} s off: synchronise the clocks (chrony, systemd-timesyncd)")
     return "as others have it"
 
 
@@ -162,9 +162,11 @@ def _store(place: str, setting: str) -> str:
         except AlreadyThere:
             pass
         else:
-            raise Wrong(f"{store.place} overwrites what is there, so no fence holds: take another store for {setting}")
+            raise Unsound(
+                f"{store.place} overwrites what is there, so no fence holds: take another store for {setting}"
+            )
         if store.get(name) != b"1":
-            raise Wrong(f"{store.place} does not give back what was written: take another store for {setting}")
+            raise Unsound(f"{store.place} does not give back what was written: take another store for {setting}")
     finally:
         store.delete(name)
     return store.place
@@ -173,16 +175,16 @@ def _store(place: str, setting: str) -> str:
 def _roots(settings: Settings) -> str:
     for root in settings.files.roots:
         if not root.is_dir():
-            raise Wrong(f"{root} is not there: mount or make it, or leave it out of files.roots")
+            raise Unsound(f"{root} is not there: mount or make it, or leave it out of files.roots")
         if not os.access(root, os.R_OK | os.X_OK):
-            raise Wrong(f"{root} cannot be read by this user: change its rights, or leave it out of files.roots")
+            raise Unsound(f"{root} cannot be read by this user: change its rights, or leave it out of files.roots")
     return ", ".join(map(str, settings.files.roots)) or "queries may name all files that this user may read"
 
 
 def _limits(settings: Settings) -> str:
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files < _LEAST_FILES:
-        raise Wrong(f"{files:,} open files are too few for many jobs: ulimit -n 65536 (LimitNOFILE in a unit file)")
+        raise Unsound(f"{files:,} open files are too few for many jobs: ulimit -n 65536 (LimitNOFILE in a unit file)")
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     children = 2 * (settings.limits.builds + settings.limits.plans)
     return f"{files:,} open files, {memory / 1e9:.1f} GB of memory, up to {children} builds and plans at once"

@@ -34,7 +34,7 @@ from starlette.routing import Route
 from ..engine.connectors.location import confined_to
 from . import private_files
 from .api import create_app
-from .api.dependencies import Parts
+from .api.dependencies import ApiParts
 from .api.health import login_path, metrics_of
 from .client import ADDRESS
 from .configuration import ApiSettings, Settings
@@ -136,8 +136,8 @@ def serving(
     is_controlled: Callable[[], bool] = lambda: True,
 ) -> Iterator[Served]:
     """The API. wake: called after a wish was written. sources: metrics of this process.
-    is_controlled: see `Parts`."""
-    parts = Parts.configured(database, settings, wake, sources)
+    is_controlled: see `ApiParts`."""
+    parts = ApiParts.configured(database, settings, wake, sources)
     parts = dataclasses.replace(parts, is_controlled=is_controlled)
     with contextlib.closing(Tracing(settings.traces.endpoint, "api")) as tracing:
         traced = TracedRequests(create_app(parts), tracing)

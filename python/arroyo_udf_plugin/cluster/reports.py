@@ -26,7 +26,7 @@ import pydantic
 from typing_extensions import TypedDict
 
 from ..engine.execution.progress import NodeProgress, OperatorProgress, Progress, Subtask
-from ..engine.execution.took import Part, SliceTook, Span, Took
+from ..engine.execution.took import CheckpointSpan, Part, SliceTook, Took
 from .functions.graph import numbered
 
 
@@ -74,7 +74,7 @@ class NodeNumbers(TypedDict, total=False):
     latency_max: float
 
 
-class Numbers(TypedDict, total=False):
+class JobNumbers(TypedDict, total=False):
     """generation: whose counts these are. rows_in: read from all sources. rows_out: written to sinks.
     dropped, dead_letters: rows that could not be read. nodes: by their numbers in the graph."""
 
@@ -86,7 +86,7 @@ class Numbers(TypedDict, total=False):
     nodes: Mapping[str, NodeNumbers]
 
 
-def numbers_of(generation: int, now: Progress, graph: Mapping[str, Any]) -> Numbers:
+def numbers_of(generation: int, now: Progress, graph: Mapping[str, Any]) -> JobNumbers:
     """graph: as `graph_of` makes it."""
     told = numbered(
         [(one, _told(one, ("sent",))) for one in now.sources],
@@ -98,7 +98,7 @@ def numbers_of(generation: int, now: Progress, graph: Mapping[str, Any]) -> Numb
         str(node["node_id"]): {"operator": node["operator"], "name": one.name, **numbers}
         for node, (one, numbers) in zip(graph["nodes"], told, strict=True)
     }
-    return cast(Numbers, {"generation": generation, **counts, "nodes": nodes})
+    return cast(JobNumbers, {"generation": generation, **counts, "nodes": nodes})
 
 
 def _told(node: NodeProgress, ways: Sequence[str]) -> dict[str, Any]:
@@ -137,11 +137,11 @@ def _known(**numbers: Any) -> dict[str, Any]:
     return {name: number for name, number in numbers.items() if number}
 
 
-def upgraded(told: Mapping[str, Any]) -> Numbers:
+def upgraded(told: Mapping[str, Any]) -> JobNumbers:
     """Numbers of a worker of any version. Before there were nodes, its operators stood between one source and one sink,
     each with one subtask."""
     if "operators" not in told:
-        return cast(Numbers, told)
+        return cast(JobNumbers, told)
     places, details = told["operators"], told.get("details", [])
     last = len(places) - 1
     nodes: dict[str, dict[str, Any]] = {}
@@ -154,7 +154,7 @@ def upgraded(told: Mapping[str, Any]) -> Numbers:
         nodes[place] = {"subtasks": counts}
         if 0 < int(place) <= len(details):
             nodes[place] |= _upgraded_detail(details[int(place) - 1])
-    return cast(Numbers, {name: count for name, count in told.items() if isinstance(count, int)} | {"nodes": nodes})
+    return cast(JobNumbers, {name: count for name, count in told.items() if isinstance(count, int)} | {"nodes": nodes})
 
 
 def _upgraded_detail(detail: Mapping[str, Any]) -> dict[str, Any]:
@@ -188,7 +188,7 @@ class OperatorTook(TypedDict):
     subtasks: Mapping[str, SubtaskTook]
 
 
-class Taken(TypedDict):
+class CheckpointReport(TypedDict):
     """at: its end, as `time.time()`. seconds: from its begin. bytes: of the state of all operators."""
 
     epoch: Annotated[int, pydantic.Field(ge=0, lt=2**31)]
@@ -199,7 +199,7 @@ class Taken(TypedDict):
     operators: NotRequired[Mapping[str, OperatorTook]]
 
 
-def taken(now: Progress, graph: Mapping[str, Any]) -> Taken | None:
+def taken(now: Progress, graph: Mapping[str, Any]) -> CheckpointReport | None:
     """The latest checkpoint. None: there was none. graph: as `graph_of` makes it."""
     checkpoint = now.checkpoint
     if checkpoint is None or checkpoint.took is None:
@@ -245,7 +245,7 @@ def _bytes(part: Part, took: SliceTook) -> int:
     return took.bytes[place] if kind == "operator" and isinstance(place, int) else 0
 
 
-def _span(span: Span) -> EventSpan:
+def _span(span: CheckpointSpan) -> EventSpan:
     return {"event": span.event, "start_time": _micros(span.start), "finish_time": _micros(span.end)}
 
 

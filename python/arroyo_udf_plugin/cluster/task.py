@@ -25,7 +25,7 @@ from typing import Any, Literal
 from ..engine.connectors.location import Outside
 from ..engine.connectors.preview import tapped
 from ..engine.execution.embedded import restore_planned, run_planned
-from ..engine.execution.progress import Progress, Summary
+from ..engine.execution.progress import PipelineSummary, Progress
 from ..engine.execution.stopping import StopRequest
 from ..engine.pipeline.description import Checkpoints, Pipeline
 from ..engine.pipeline.plan import Planned, plan
@@ -44,7 +44,7 @@ from .functions.artifacts import fetched, moved
 from .functions.graph import graph_of
 from .partitions import fixed
 from .preview_rows import Showing, Shown
-from .reports import Numbers, Taken, numbers_of, taken
+from .reports import CheckpointReport, JobNumbers, numbers_of, taken
 from .states import Event
 
 OUTPUT = "output of the worker"
@@ -92,7 +92,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Report:
+class JobReport:
     """What a generation tells, or a scheduler about it.
 
     event: None: it only goes on. tasks: with `started`. message, details, domain: why it has ended, with an error.
@@ -109,8 +109,8 @@ class Report:
     details: str = ""
     domain: str = "internal"
     outage: str = ""
-    numbers: Numbers | None = None
-    checkpoint: Taken | None = None
+    numbers: JobNumbers | None = None
+    checkpoint: CheckpointReport | None = None
     shown: Sequence[Shown] = ()
     epoch: int = 0
     retained: Sequence[int] = ()
@@ -134,7 +134,7 @@ def request(stop: StopRequest, how: How) -> None:
         stop.request()
 
 
-Tell = Callable[[Report], None]
+Tell = Callable[[JobReport], None]
 
 
 def run(task: Task, stop: StopRequest, tell: Tell) -> None:
@@ -178,11 +178,11 @@ class Telling:
         self._task, self._graph = task, graph_of(planned)
         self._told_epoch = 0
 
-    def report(self, now: Progress, event: Event | None) -> Report:
+    def report(self, now: Progress, event: Event | None) -> JobReport:
         numbers = numbers_of(self._task.generation, now, self._graph)
         epoch = 0 if now.checkpoint is None else now.checkpoint.epoch
         is_told, self._told_epoch = epoch == self._told_epoch and event in (None, Event.STARTED), epoch
-        return Report(
+        return JobReport(
             self._task.job_id,
             self._task.generation,
             event,
@@ -194,9 +194,9 @@ class Telling:
         )
 
 
-def _run(task: Task, telling: Telling, planned: Planned, stop: StopRequest, tell: Tell) -> Summary:
+def _run(task: Task, telling: Telling, planned: Planned, stop: StopRequest, tell: Tell) -> PipelineSummary:
     last: Progress | None = None
-    showing = Showing(lambda shown: tell(Report(task.job_id, task.generation, shown=shown)))
+    showing = Showing(lambda shown: tell(JobReport(task.job_id, task.generation, shown=shown)))
 
     def progress(now: Progress) -> None:
         nonlocal last
@@ -227,13 +227,13 @@ def _run(task: Task, telling: Telling, planned: Planned, stop: StopRequest, tell
     return summary
 
 
-def _failed(task: Task, error: BaseException) -> Report:
+def _failed(task: Task, error: BaseException) -> JobReport:
     outage = _outage(error)
     wrong = isinstance(error, _WRONG) or (isinstance(error, InvalidPipeline) and not outage and _is_wrong(error, task))
     is_users = wrong and not isinstance(error, WrongCheckpoints)
     expected = isinstance(error, Exception) and not isinstance(error, InternalError)
     text = str(error) or type(error).__name__
-    return Report(
+    return JobReport(
         task.job_id,
         task.generation,
         Event.WRONG if wrong else Event.LOST,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .database.models import Job, JobStatus
+from .database.models import JobRow, JobStatus
 from .database.sealing import opened
 from .states import Event, State
 
@@ -16,7 +16,7 @@ _STOPS = {
 }
 
 
-def settings(job: Job) -> dict[str, Any]:
+def settings(job: JobRow) -> dict[str, Any]:
     """What a running job has taken from its wish; another value needs a new generation."""
     return {
         "parallelism": job.parallelism,
@@ -25,17 +25,17 @@ def settings(job: Job) -> dict[str, Any]:
     }
 
 
-def to_restore(job: Job, status: JobStatus) -> dict[str, Any] | None:
-    """What its next generation goes back to first: see `Job.restore`. None: nothing, or a generation has done it."""
+def to_restore(job: JobRow, status: JobStatus) -> dict[str, Any] | None:
+    """What its next generation goes back to first: see `JobRow.restore`. None: nothing, or a generation has done it."""
     return job.restore if job.restore is not None and job.restore["nonce"] > status.restored else None
 
 
-def is_forced(job: Job, status: JobStatus) -> bool:
+def is_forced(job: JobRow, status: JobStatus) -> bool:
     """Whether a restart is asked for that takes no checkpoint."""
     return job.restart_nonce != status.restart_nonce and job.restart_mode == "force"
 
 
-def wanted(job: Job, status: JobStatus) -> Event | None:
+def wanted(job: JobRow, status: JobStatus) -> Event | None:
     """None: it is as it should be."""
     if job.stop != "none":
         return _STOPS[job.stop]

@@ -48,7 +48,7 @@ from .monitoring.metrics import Measured
 from .monitoring.tracing import Tracing
 from .schedulers import protocol, worker_files
 from .states import Event
-from .task import Report, Task, request, run
+from .task import JobReport, Task, request, run
 
 ALONE = 30.0
 """Seconds without a controller, after which a worker stops."""
@@ -62,7 +62,7 @@ class Gone(Exception):
     """The controller does not know this generation any more."""
 
 
-class Refused(Gone):
+class WorkerRefused(Gone):
     """The controller does not understand what it is told."""
 
 
@@ -74,10 +74,10 @@ class Worker:
     def __init__(self, told: dict[str, Any]) -> None:
         self._data = Path(told["data"])
         self._job_id, self._generation, self._secret = told["job_id"], told["generation"], told["secret"]
-        self._reports: queue.SimpleQueue[Report | None] = queue.SimpleQueue()
+        self._reports: queue.SimpleQueue[JobReport | None] = queue.SimpleQueue()
         self._heard = time.monotonic()
         self._stop = StopRequest()
-        self._started: Report | None = None
+        self._started: JobReport | None = None
         self._measured = Measured()
         # Not of a controller that runs on while the package is upgraded:
         self._traces, self._spawned = told.get("traces"), told.get("spawned", time.time())
@@ -101,7 +101,7 @@ class Worker:
         reporting.join()
         failpoints.reached("told")
 
-    def _hear(self, report: Report) -> None:
+    def _hear(self, report: JobReport) -> None:
         if report.event is Event.STARTED:
             self._started = replace(report, numbers=None, checkpoint=None)
             if self._traces is not None:  # aside, because opentelemetry is slow to import
@@ -143,7 +143,7 @@ class Worker:
         while (report := self._reports.get()) is not None:
             try:
                 self._ask("reports", [report.as_json()])
-            except Refused as error:
+            except WorkerRefused as error:
                 _log.warning("a report is left out: %s", error)
 
     def _listen(self) -> None:
@@ -174,7 +174,7 @@ class Worker:
             if status == protocol.GONE:
                 raise Gone(answer["error"])
             if status != http.client.OK:
-                kind = Refused if status == http.client.BAD_REQUEST else Gone
+                kind = WorkerRefused if status == http.client.BAD_REQUEST else Gone
                 raise kind(f"the controller answers {status}: {answer}")
             return answer
 

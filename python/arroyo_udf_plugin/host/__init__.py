@@ -5,6 +5,9 @@ imported.py     libraries that were built for the Arroyo engine
 function.py     one function: call it, or start it
 runtime.py      a started function, with the loop "send, drain, stop"
 started.py      its base: send, drain and stop, call by call
+calls.py        single calls of one started function, by many tasks; shared.py: the runtime that they share
+isolation.py    where functions run: in the interpreter, in subinterpreters, in worker processes
+aside.py        work that may wait, in a thread aside
 waiters.py      waiting for a runtime, in threads and event loops
 arguments.py    the one door: what callers pass, as arrays that a function takes
 answers.py      input rows beside their results
@@ -12,6 +15,7 @@ batches.py      results from a plugin, and the memory of calls
 fields.py       a plugin's schemas -> pyarrow's types
 statistics.py   a runtime's counters
 logs.py         what runtimes report, to logging
+html.py         functions as notebooks show them
 policy.py       what becomes of rows that failed
 
 Guarantees: what comes from a plugin is checked before it is believed, and what breaks the contract is an AbiError

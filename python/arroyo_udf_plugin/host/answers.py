@@ -24,7 +24,7 @@ STEP_BYTES = 8 << 20  # of results that are drained together
 _GROWTH = 8  # at most, from step to step
 
 
-class Rows(Protocol):
+class ArgumentRows(Protocol):
     """Rows that a batch of arguments belongs to: a RecordBatch, or what its caller makes of one."""
 
     def __len__(self) -> int: ...
@@ -32,7 +32,7 @@ class Rows(Protocol):
     def take(self, indices: pa.Array) -> Self: ...
 
 
-T = TypeVar("T", bound=Rows)
+T = TypeVar("T", bound=ArgumentRows)
 
 
 class Answered(NamedTuple, Generic[T]):

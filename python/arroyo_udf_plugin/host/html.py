@@ -9,7 +9,7 @@ from typing import Protocol
 import pyarrow as pa
 
 
-class Shown(Protocol):
+class ShownFunction(Protocol):
     """A `Function`."""
 
     @property
@@ -26,14 +26,14 @@ class Shown(Protocol):
     def documentation(self) -> str: ...
 
 
-def as_html(title: str, functions: Iterable[Shown]) -> str:
+def as_html(title: str, functions: Iterable[ShownFunction]) -> str:
     """A table with a row for each function: what it takes and returns, and the first line of its documentation."""
     head = "".join(f"<th>{name}</th>" for name in ("function", "kind", "arguments", "result", ""))
     rows = "".join(f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in _row(one))}</tr>" for one in functions)
     return f"<table><caption>{escape(title)}</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
-def _row(function: Shown) -> list[str]:
+def _row(function: ShownFunction) -> list[str]:
     arguments = ", ".join(f"{field.name}: {_named(field.type, field.nullable)}" for field in function.arguments)
     result = _named(function.returns, function.returns_nullable)
     return [function.name, function.kind, arguments, result, function.documentation.partition("\n")[0]]

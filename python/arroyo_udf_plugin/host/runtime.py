@@ -31,7 +31,7 @@ import pyarrow as pa
 from .._native import sends
 from ..abi import ffi, new_error
 from ..errors import InvalidState
-from .answers import Answered, Rows, Waiting, Window
+from .answers import Answered, ArgumentRows, Waiting, Window
 from .arguments import Arguments, Choose, Piece, as_table
 from .batches import Shapes, contract_broken, failure
 from .calls import Calls
@@ -40,7 +40,7 @@ from .started import KEY_BYTES, Bytes, Started
 
 _LOOK_AGAIN = 0.2  # seconds, because a stop that fails does not wake a plugin that breaks the contract
 
-T = TypeVar("T", bound=Rows)
+T = TypeVar("T", bound=ArgumentRows)
 
 
 def start(

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from .._native import note_interrupt
 from .._native import schema as schema_capsule
-from .vectorized import Calls, Result, Rows, settled
+from .vectorized import BatchCalls, Result, VectorRows, settled
 
 __all__ = ["column_to_list", "list_to_column", "vectorized"]
 
@@ -83,13 +83,13 @@ def vectorized(
     if not length:
         batch = pa.array([], batch.type)  # the columns may have rows beyond the batch, which nobody has checked
     if not unreadable:
-        values, errors = Calls(function, _result(returns)).run(Rows(batch.flatten(), length), split)
+        values, errors = BatchCalls(function, _result(returns)).run(VectorRows(batch.flatten(), length), split)
         values._export_to_c(out)
         return errors
     batch = _without(batch, unreadable)
     values, errors = pa.nulls(0, _type(returns)), []
     if len(batch):
-        values, errors = Calls(function, _result(returns)).run(Rows(batch.flatten(), len(batch)), split)
+        values, errors = BatchCalls(function, _result(returns)).run(VectorRows(batch.flatten(), len(batch)), split)
     _with_nulls(values, unreadable, length)._export_to_c(out)
     left_out = set(unreadable)
     rows = [row for row in range(length) if row not in left_out]

@@ -14,7 +14,7 @@ from typing import Any
 
 from .._native import register, stop_all
 from ..abi import INTERNAL
-from .loading import Refused, load
+from .loading import LoadRefused, load
 from .module import Parcel
 from .registered import functions as registered
 
@@ -32,7 +32,7 @@ def define(built_format: int, own_ffi: Any, lib: Any) -> None:
     def plugin_load() -> int:
         try:
             return _load(built_format, own_ffi, lib)
-        except Refused as refused:
+        except LoadRefused as refused:
             lib.plugin_failed(refused.status, str(refused).encode())
             return -1
         except BaseException:  # cffi would print the exception and answer the error value

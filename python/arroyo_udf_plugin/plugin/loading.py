@@ -19,13 +19,13 @@ from .module import Parcel, functions_of, module_of, user_traceback
 from .origin import source_of
 from .spawning import prepare as prepare_spawning
 
-__all__ = ["Refused", "Registered", "load"]
+__all__ = ["LoadRefused", "Registered", "load"]
 
 Registered: TypeAlias = tuple[Callable[..., Any], type | None, bool, bool]
 """What the core calls for a function, the class of its Context, and whether it blocks and may be split."""
 
 
-class Refused(Exception):
+class LoadRefused(Exception):
     """The plugin does not load here. `status`: of the ABI; the exception that its module raised is the cause."""
 
     def __init__(self, status: int, text: str) -> None:
@@ -44,7 +44,7 @@ def load(
     """
     if built_format != PLUGIN_FORMAT:
         reason = f"built in plugin format {built_format}, and the installed arroyo_udf_plugin {__version__} "
-        raise Refused(ENVIRONMENT, f"{reason}loads format {PLUGIN_FORMAT}: build the plugin again")
+        raise LoadRefused(ENVIRONMENT, f"{reason}loads format {PLUGIN_FORMAT}: build the plugin again")
     name, key, functions = described(descriptor)
     prepare_spawning()
     try:
@@ -52,7 +52,7 @@ def load(
     except BaseException as error:  # SystemExit and KeyboardInterrupt at import are failures, too
         _forget_halves()
         text = f"its module failed at import\n{user_traceback(error)}{_other_environment(built_with)}"
-        raise Refused(_status_of(error), text) from error
+        raise LoadRefused(_status_of(error), text) from error
 
     if parcel.contains("call_info"):
         # Calls that began before this import have no information; so import it before the first call.
@@ -65,7 +65,7 @@ def load(
         udf = found.get(function_name)
         if udf is None or not _agrees(udf, starts, batched, columns):
             reason = f"function {function_name!r} is another than when the plugin was built: its module defines it "
-            raise Refused(ENVIRONMENT, f"{reason}by something that differs here; build it again")
+            raise LoadRefused(ENVIRONMENT, f"{reason}by something that differs here; build it again")
         registered.append(_registered(udf, columns, in_main))
     return registered
 

@@ -15,7 +15,7 @@ import threading
 from typing import Any
 
 from .._native import described
-from .loading import Refused, Registered, import_whole
+from .loading import LoadRefused, Registered, import_whole
 from .loading import load as load_plugin
 from .module import Parcel, forget, name_of
 
@@ -54,7 +54,7 @@ def load(
     try:
         carried = Parcel(*marshal.loads(parcel))
         return load_plugin(descriptor, carried, library, built_with, built_format, in_main=False)
-    except Refused as refused:
+    except LoadRefused as refused:
         if (said := _refusal(refused.__cause__)) is None:
             return refused.status, str(refused)
         module = said[1].partition(".")[0]

@@ -27,14 +27,14 @@ Errors = list[tuple[int, str]]
 _is = pa.types
 
 
-class Rows(NamedTuple):
+class VectorRows(NamedTuple):
     """Columns of one length."""
 
     columns: Sequence[pa.Array]
     length: int
 
-    def slice(self, start: int, stop: int) -> Rows:
-        return Rows([column.slice(start, stop - start) for column in self.columns], stop - start)
+    def slice(self, start: int, stop: int) -> VectorRows:
+        return VectorRows([column.slice(start, stop - start) for column in self.columns], stop - start)
 
 
 class Result:
@@ -89,14 +89,14 @@ class Direct:
 
     def __call__(self, columns: Sequence[pa.Array]) -> tuple[pa.Array, Errors]:
         """The values, null where a row failed, and the rows that failed in order. Raises KeyboardInterrupt alone."""
-        return Calls(self._function, self._result).run(Rows(columns, len(columns[0])), self._split)
+        return BatchCalls(self._function, self._result).run(VectorRows(columns, len(columns[0])), self._split)
 
 
 class _Wrong(Exception):
     """What is returned is no array of the type. The text is that of the rows' errors."""
 
 
-class Calls:
+class BatchCalls:
     """The calls of a vectorised function for one batch."""
 
     def __init__(self, function: Callable[..., Any], result: Result) -> None:
@@ -104,9 +104,11 @@ class Calls:
         self.result = result
         self.parts: list[tuple[int, pa.Array]] = []  # results, by their first row
         self.errors: Errors = []
-        self.raised: deque[tuple[int, Rows, str]] = deque()  # calls that have: first row, rows, why; largest first
+        self.raised: deque[tuple[int, VectorRows, str]] = (
+            deque()
+        )  # calls that have: first row, rows, why; largest first
 
-    def run(self, rows: Rows, split: bool) -> tuple[pa.Array, Errors]:
+    def run(self, rows: VectorRows, split: bool) -> tuple[pa.Array, Errors]:
         """The values, null where a row failed, and the rows that failed in order."""
         if self.call(0, rows):
             return self.parts[0][1], self.errors
@@ -129,7 +131,7 @@ class Calls:
         parts = [part for _, part in sorted(self.parts, key=lambda part: part[0])]
         return parts[0] if len(parts) == 1 else pa.concat_arrays(parts), sorted(self.errors)
 
-    def call(self, first: int, rows: Rows) -> bool:
+    def call(self, first: int, rows: VectorRows) -> bool:
         """Calls the function with some rows. False: it has raised."""
         try:
             result = self.function(*rows.columns)

@@ -4,6 +4,13 @@
     check_source(folder, source)          and a source
     Simulation(scenario)                  a pipeline of your own
 
+simulation.py    schedules of an engine that fails at every step
+scenario.py      what it runs: a pipeline, its input in phases, the rows that must come out
+world.py         one schedule: a folder, and the engines that run in it one after another
+disk.py          a disk that forgets what was not made durable
+conformance.py   what every source and sink promises
+turns.py         sources in step with epochs;   report.py: what was tried
+
 No test framework is needed. What is broken is an AssertionError with the schedule that led there.
 """
 

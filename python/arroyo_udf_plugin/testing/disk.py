@@ -41,7 +41,7 @@ _HERE = (__file__, disk.__file__)
 _Path = str | os.PathLike[str]
 
 
-class Stopped(BaseException):
+class Crashed(BaseException):
     """The process ends here, as by SIGKILL."""
 
 
@@ -282,7 +282,7 @@ class ProcessDisk(Disk):
     def _step(self, operation: str, act: Callable[[], _Result]) -> _Result:
         with self._disk._lock:
             if self.is_stopped:
-                raise Stopped
+                raise Crashed
             caller = _caller()
             number = self._numbers[operation, caller] = self._numbers.get((operation, caller), -1) + 1
             step = Step(operation, caller, number)
@@ -294,7 +294,7 @@ class ProcessDisk(Disk):
             self._hold()
         with self._disk._lock:
             if self.is_stopped:
-                raise Stopped
+                raise Crashed
             result = act()
             if is_here and self._after:
                 self._stop(step)
@@ -308,13 +308,13 @@ class ProcessDisk(Disk):
             raise self._error
         if self._hold is None:
             self.is_stopped = True
-            raise Stopped
+            raise Crashed
 
     # ---- The steps ----
 
     def unnamed(self, folder: _Path) -> int | None:
         if self.is_stopped:
-            raise Stopped
+            raise Crashed
         fd = super().unnamed(folder)
         if fd is not None:
             with self._disk._lock:

@@ -12,18 +12,18 @@ import pyarrow as pa
 
 from ..engine.connectors.interface import Sink, Source, Stage
 from ..engine.connectors.source import Rows
-from ..engine.execution.planned import Planned
+from ..engine.execution.planned import PlannedPipeline
 from ..engine.operators.blocks import Block, Columns
 from ..engine.operators.calls import Call
 from ..engine.operators.failures import Failures
 from ..engine.operators.operator import Operator
 from ..engine.operators.routes import Place, Routes
 from ..engine.operators.stages import Dead
-from ..engine.operators.watermarks import EventTime
+from ..engine.operators.watermarks import EventClock
 from ..engine.pipeline.description import Pipeline
 from ..engine.pipeline.plan import plan
 
-Opened = Callable[[int], contextlib.AbstractContextManager[Planned]]
+Opened = Callable[[int], contextlib.AbstractContextManager[PlannedPipeline]]
 Row = Any
 
 
@@ -62,7 +62,7 @@ def described(pipeline: Callable[[int], Pipeline]) -> Opened:
     """Opens pipelines from their descriptions. pipeline: one with so many slices."""
 
     @contextlib.contextmanager
-    def opened(width: int) -> Iterator[Planned]:
+    def opened(width: int) -> Iterator[PlannedPipeline]:
         with contextlib.closing(plan(pipeline(width))) as planned:
             yield planned
 
@@ -76,7 +76,7 @@ class _Input:
     idle_seconds: float | None = None
     failures: Failures = dataclasses.field(default_factory=Failures)
 
-    def event_time(self) -> EventTime | None:
+    def event_time(self) -> EventClock | None:
         return None
 
     def admit(self, rows: Rows) -> Sequence[Block | Dead]:
@@ -128,7 +128,7 @@ def straight(source: Callable[[], Source], sink: Callable[[pa.Schema, int, Stage
     """Opens pipelines of these."""
 
     @contextlib.contextmanager
-    def opened(width: int) -> Iterator[Planned]:
+    def opened(width: int) -> Iterator[PlannedPipeline]:
         with contextlib.closing(source()) as own:
             yield Straight(own, sink, width)
 

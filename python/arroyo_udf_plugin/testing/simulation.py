@@ -24,7 +24,7 @@ from ..errors import ArroyoUdfError, Fenced, InvalidArgument
 from .disk import OF_OBJECTS, ProcessDisk, Step
 from .report import Report
 from .scenario import Scenario
-from .world import LOSSES, Broken, Kept, Loss, World
+from .world import LOSSES, Broken, KeptFiles, Loss, World
 
 _REFUSALS = 3  # how often a start is repeated that was refused
 _RUNS = 30  # of a random schedule; then it runs to the end
@@ -38,7 +38,7 @@ class Simulation:
         self, scenario: Scenario, report: Report | None = None, width: int = 1, most: int | None = None
     ) -> None:
         self.scenario, self.report, self._width, self._most = scenario, report or Report(), width, most
-        self._ends: list[Kept] = []  # what is there after each phase
+        self._ends: list[KeptFiles] = []  # what is there after each phase
 
     def _to(self, phase: int) -> World:
         """A world just before the engine of a phase starts."""

@@ -20,7 +20,7 @@ from ..engine.execution.progress import Progress
 from ..engine.execution.runner import Interval
 
 
-class Turns:
+class ReadTurns:
     """Of all partitions of a run, one reads at a time. is_free: no epochs are taken, so nobody waits for one."""
 
     INTERVAL = Interval(None, rows=1, pauses=(0.0,) * 3)
@@ -85,7 +85,7 @@ def _begin(turn: asyncio.Future[None]) -> None:
 class InTurn:
     """A source whose partitions read in turn."""
 
-    def __init__(self, source: Source, turns: Turns) -> None:
+    def __init__(self, source: Source, turns: ReadTurns) -> None:
         self._source, self._turns = source, turns
         self.name, self.schema, self.resumable = source.name, source.schema, source.resumable
         self.side_by_side, self.watch, self.rows = source.side_by_side, source.watch, source.rows
@@ -104,7 +104,7 @@ class InTurn:
 
 
 class _InTurn:
-    def __init__(self, partition: Partition, turns: Turns) -> None:
+    def __init__(self, partition: Partition, turns: ReadTurns) -> None:
         self._partition, self._turns = partition, turns
         self.position, self.close = partition.position, partition.close
 

@@ -36,7 +36,7 @@ from ..engine.pipeline.plan import Planned as PlannedPipeline
 from ..engine.pipeline.replayed import Choice, replaying
 from .disk import ProcessDisk, SimulatedDisk
 from .scenario import Scenario
-from .turns import InTurn, Turns
+from .turns import InTurn, ReadTurns
 
 _Result = TypeVar("_Result")
 
@@ -53,7 +53,7 @@ class Broken(AssertionError):
 
 
 @dataclasses.dataclass(frozen=True)
-class Kept:
+class KeptFiles:
     """What was there. files: by name, with their times of change. objects: of each URL."""
 
     files: dict[str, tuple[bytes, int]]
@@ -63,7 +63,7 @@ class Kept:
 class World:
     """start: what is there at first; None: nothing."""
 
-    def __init__(self, scenario: Scenario, start: Kept | None = None) -> None:
+    def __init__(self, scenario: Scenario, start: KeptFiles | None = None) -> None:
         self.scenario = scenario
         self.history: list[str] = [scenario.name]
         shutil.rmtree(scenario.folder, ignore_errors=True)
@@ -148,7 +148,7 @@ class World:
 
     def _run(self, width: int, is_replay: bool) -> Ended:
         scenario, stop = self.scenario, StopRequest()
-        turns = Turns(is_free=scenario.place is None)
+        turns = ReadTurns(is_free=scenario.place is None)
 
         def hear(progress: Progress) -> None:
             turns.hear(progress)
@@ -183,12 +183,12 @@ class World:
 
     # ---- What there is ----
 
-    def kept(self) -> Kept:
+    def kept(self) -> KeptFiles:
         """A copy of everything."""
         folder = self.scenario.folder
         paths = [path for path in folder.rglob("*") if path.is_file()]
         files = {str(path.relative_to(folder)): (path.read_bytes(), path.stat().st_mtime_ns) for path in paths}
-        return Kept(files, {url: _objects(url) for url in self.scenario.urls})
+        return KeptFiles(files, {url: _objects(url) for url in self.scenario.urls})
 
     def has_begun(self) -> bool:
         """Whether there are checkpoints to go on from."""
@@ -285,7 +285,7 @@ def _objects(url: str) -> dict[str, bytes]:
     return {name: store.get(name) for name in store.names("")}
 
 
-def _in_turn(input: Any, turns: Turns) -> Any:
+def _in_turn(input: Any, turns: ReadTurns) -> Any:
     return dataclasses.replace(input, source=InTurn(input.source, turns))
 
 

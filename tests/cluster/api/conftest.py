@@ -12,11 +12,11 @@ from asgi_client import Client
 from clusters import Cluster, settings_in
 
 from arroyo_udf_plugin.cluster.api import create_app
-from arroyo_udf_plugin.cluster.api.dependencies import Parts
+from arroyo_udf_plugin.cluster.api.dependencies import ApiParts
 from arroyo_udf_plugin.cluster.database import pipelines
 from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.database.models import JobStatus
-from arroyo_udf_plugin.cluster.database.pipelines import Whole
+from arroyo_udf_plugin.cluster.database.pipelines import WholeJob
 from arroyo_udf_plugin.cluster.functions.builder import Builder
 from arroyo_udf_plugin.cluster.records import Records
 from arroyo_udf_plugin.cluster.serving import Server, listening
@@ -39,7 +39,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     database = Database.open(f"sqlite:///{folder / 'cluster.sqlite'}")
     database.migrate()
     builder = Builder(folder / "functions", cache=CACHE)
-    with Client(create_app(Parts(database, builder, Records(folder)))) as client:
+    with Client(create_app(ApiParts(database, builder, Records(folder)))) as client:
         client.database = database
         yield client
         client.run(builder.close())
@@ -54,7 +54,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     database = Database.open(settings.database_url)
     database.migrate()
     cluster = Cluster(database, settings)
-    parts = Parts(
+    parts = ApiParts(
         database,
         Builder(folder / "functions", cache=CACHE),
         Records.configured(settings),
@@ -79,20 +79,20 @@ def woken() -> list[str]:
 def api(database: Database, records: Records, tmp_path: Path, woken: list[str]) -> Iterator[Client]:
     """An API of one test. No child process is started, unless a request needs one."""
     builder = Builder(tmp_path / "functions", cache=CACHE)
-    parts = Parts(database, builder, records, wake=lambda: woken.append("woken"))
+    parts = ApiParts(database, builder, records, wake=lambda: woken.append("woken"))
     with Client(create_app(parts)) as client:
         yield client
         client.run(builder.close())
 
 
-Stored = Callable[..., Whole]
+Stored = Callable[..., WholeJob]
 
 
 @pytest.fixture
 def stored(database: Database) -> Stored:
     """Stores a pipeline whose job is in a state: stored("Running", stop="none", is_preview=False, ...)."""
 
-    def store(state: str = "Running", stop: str = "none", facts: dict[str, Any] | None = None, **more: Any) -> Whole:
+    def store(state: str = "Running", stop: str = "none", facts: dict[str, Any] | None = None, **more: Any) -> WholeJob:
         with database.begin() as session:
             whole = pipelines.create(
                 session,

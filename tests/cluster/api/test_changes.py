@@ -11,7 +11,7 @@ from sqlalchemy import select
 
 from arroyo_udf_plugin.cluster.database import pipelines
 from arroyo_udf_plugin.cluster.database.database import Database
-from arroyo_udf_plugin.cluster.database.models import ConnectionProfile, ConnectionTable
+from arroyo_udf_plugin.cluster.database.models import ConnectionProfileRow, ConnectionTableRow
 
 PROFILE = {"name": "place", "connector": "sqlite", "config": {"uri": "sqlite:first.db"}}
 TABLE = {"name": "out", "connector": "sqlite", "config": {}, "schema": {"fields": [{"name": "n", "type": "int64"}]}}
@@ -24,7 +24,7 @@ def profile(api: Client, name: str = "place") -> dict[str, Any]:
 
 def config(database: Database, id: str) -> Any:
     with database.read() as session:
-        return session.scalars(select(ConnectionProfile).where(ConnectionProfile.id == id)).one().config
+        return session.scalars(select(ConnectionProfileRow).where(ConnectionProfileRow.id == id)).one().config
 
 
 def test_a_profile_is_changed_and_keeps_a_secret_that_is_not_sent(api: Client, database: Database) -> None:
@@ -77,7 +77,7 @@ def test_a_table_that_this_version_cannot_read_is_listed_mended_and_deleted(api:
     names = ("a", "b", "c")
     ids = [api.post("/api/v1/connection_tables", json=impulse | {"name": name}).json()["id"] for name in names]
     with database.begin() as session:
-        for row in session.scalars(select(ConnectionTable)):
+        for row in session.scalars(select(ConnectionTableRow)):
             row.schema = {"fields": [{"name": "n", "type": "tensor"}]}
     told = api.get("/api/v1/connection_tables").json()["data"]
     assert [(one["name"], one["schema"]["fields"]) for one in told] == [("c", []), ("b", []), ("a", [])]

@@ -14,7 +14,7 @@ import pytest
 from clusters import Cluster, settings_in
 
 from arroyo_udf_plugin.cluster.api import create_app
-from arroyo_udf_plugin.cluster.api.dependencies import Parts
+from arroyo_udf_plugin.cluster.api.dependencies import ApiParts
 from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.serving import Server, listening
 
@@ -40,7 +40,7 @@ def address(data: Path) -> Iterator[str]:
     database.migrate()
     cluster = Cluster(database, settings)
     own = listening("127.0.0.1", 0)
-    with Server(create_app(Parts.configured(database, settings, cluster.controller.wake)), own):
+    with Server(create_app(ApiParts.configured(database, settings, cluster.controller.wake)), own):
         yield f"127.0.0.1:{own.getsockname()[1]}"
     cluster.close()
     database.close()

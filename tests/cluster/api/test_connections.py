@@ -14,7 +14,7 @@ from sqlalchemy import func, select, update
 
 from arroyo_udf_plugin.cluster.api.connectors import KINDS
 from arroyo_udf_plugin.cluster.database.database import Database
-from arroyo_udf_plugin.cluster.database.models import ConnectionTable
+from arroyo_udf_plugin.cluster.database.models import ConnectionTableRow
 
 IMPULSE = {"name": "ticks", "connector": "impulse", "config": {"event_rate": 5}}
 PROFILE = {"name": "flights", "connector": "sqlite", "config": {"uri": "sqlite:/tmp/secret-place.db"}}
@@ -134,7 +134,7 @@ def test_a_saved_table_that_cannot_be_read_matters_to_its_own_queries_only(share
         ids.append(shared.post("/api/v1/connection_tables", json=IMPULSE | {"name": name}).json()["id"])
     with shared.database.begin() as session:
         for id, change in zip(ids, ({"connector": "pigeon"}, {"schema": {"fields": 5}}), strict=True):
-            session.execute(update(ConnectionTable).where(ConnectionTable.id == id).values(change))
+            session.execute(update(ConnectionTableRow).where(ConnectionTableRow.id == id).values(change))
     other = {"query": "CREATE TABLE t WITH (connector = 'impulse');\nSELECT counter FROM t;"}
     assert shared.post("/api/v1/pipelines/validate_query", json=other).json()["errors"] == []
     asked = {"query": "CREATE TABLE t WITH (connector = 'impulse');\nSELECT counter FROM unreadable_1"}
@@ -280,7 +280,7 @@ def test_every_statement_of_the_catalog_has_its_options() -> None:
 def test_a_refused_table_is_not_stored(api: Client, database: Database) -> None:
     api.post("/api/v1/connection_tables", json=IMPULSE | {"config": {}})
     with database.read() as session:
-        assert session.scalar(select(func.count()).select_from(ConnectionTable)) == 0
+        assert session.scalar(select(func.count()).select_from(ConnectionTableRow)) == 0
 
 
 JSON_ROWS = """{"n": 1, "s": "a", "x": 1.5, "b": true, "o": {"k": 1}, "l": [1], "z": "01"}

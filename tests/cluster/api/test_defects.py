@@ -19,14 +19,14 @@ from clusters import shown
 from sqlalchemy import event as events
 from sqlalchemy import func, select, text, update
 
-from arroyo_udf_plugin.cluster.api.dependencies import Parts
+from arroyo_udf_plugin.cluster.api.dependencies import ApiParts
 from arroyo_udf_plugin.cluster.api.output import _events
 from arroyo_udf_plugin.cluster.api.responses import button
 from arroyo_udf_plugin.cluster.configuration import PipelineSettings, configured
 from arroyo_udf_plugin.cluster.controller.deadlines import backoff
 from arroyo_udf_plugin.cluster.database import history, jobs, pipelines
 from arroyo_udf_plugin.cluster.database.database import Database, now
-from arroyo_udf_plugin.cluster.database.models import ConnectionTableUse, Job, JobLog, JobStatus, Pipeline
+from arroyo_udf_plugin.cluster.database.models import ConnectionTableUse, JobLog, JobRow, JobStatus, PipelineRow
 from arroyo_udf_plugin.cluster.functions.builder import Builder
 from arroyo_udf_plugin.cluster.records import Records
 from arroyo_udf_plugin.errors import InvalidArgument
@@ -67,7 +67,7 @@ def test_each_defect_has_a_test_or_a_reason() -> None:
 def test_1_rows_of_the_same_time_are_not_left_out_of_pages(api: Client, stored: Any, database: Database) -> None:
     ids = [stored("Stopped").pipeline.id for _ in range(7)][::-1]
     with database.begin() as session:
-        for row in session.scalars(select(Pipeline)):
+        for row in session.scalars(select(PipelineRow)):
             row.created_at = 1_000_000
     seen: list[str] = []
     after = ""
@@ -105,7 +105,7 @@ def test_2_a_pipeline_is_stored_with_its_job_or_not_at_all(
     with pytest.raises(RuntimeError):
         stored()
     with database.read() as session:
-        assert session.scalar(select(func.count()).select_from(Pipeline)) == 0
+        assert session.scalar(select(func.count()).select_from(PipelineRow)) == 0
 
 
 def test_3_a_state_of_a_newer_version_has_a_button_that_does_nothing() -> None:
@@ -148,7 +148,7 @@ def test_10_a_wish_is_found_without_reading_every_job_ever_made(database: Databa
     for _ in range(20):
         stored("Finished")
     with database.begin() as session:
-        session.execute(update(Job).values(fulfilled=Job.revision))
+        session.execute(update(JobRow).values(fulfilled=JobRow.revision))
     whole = stored("Stopped", stop="checkpoint")
     with database.begin() as session:
         pipelines.change(session, whole.pipeline.id, {"stop": "none"})
@@ -204,12 +204,14 @@ def test_13_nobody_listens_to_others_without_saying_so(
 ) -> None:
     settings = configured(None, {"data": str(tmp_path / "data"), "api": flags}, {}).settings
     with pytest.raises(InvalidArgument, match=told):
-        Parts.configured(database, settings, lambda: None)
+        ApiParts.configured(database, settings, lambda: None)
     settings = configured(None, {"data": str(tmp_path / "data")}, {}).settings
-    assert Parts.configured(database, settings, lambda: None).security is not None
+    assert ApiParts.configured(database, settings, lambda: None).security is not None
 
 
-def streamed(parts: Parts, job_id: str, count: int, between: Callable[[int], Awaitable[None]]) -> list[dict[str, Any]]:
+def streamed(
+    parts: ApiParts, job_id: str, count: int, between: Callable[[int], Awaitable[None]]
+) -> list[dict[str, Any]]:
     """The first events of a stream; between: what happens after each."""
 
     async def read() -> list[dict[str, Any]]:
@@ -231,7 +233,7 @@ def test_15_a_slow_reader_and_a_late_one_get_all_rows(
     database: Database, records: Records, stored: Any, tmp_path: Any
 ) -> None:
     whole = stored("Running")
-    parts = Parts(database, Builder(tmp_path / "functions"), records)
+    parts = ApiParts(database, Builder(tmp_path / "functions"), records)
 
     def put(n: int) -> None:
         records.show(whole.job.id, [shown(n)])
@@ -255,7 +257,7 @@ def test_15_the_end_of_one_subtask_is_not_the_end_of_the_stream(
     database: Database, records: Records, stored: Any, tmp_path: Any
 ) -> None:
     whole = stored("Running")
-    parts = Parts(database, Builder(tmp_path / "functions"), records)
+    parts = ApiParts(database, Builder(tmp_path / "functions"), records)
 
     async def more(seen: int) -> None:
         """Subtask 0 has said its last word; the job goes on."""

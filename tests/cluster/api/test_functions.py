@@ -15,9 +15,9 @@ from waiting import until
 
 from arroyo_udf_plugin.cluster.functions.artifacts import verified
 from arroyo_udf_plugin.cluster.functions.builder import Builder, BuiltFunction, InvalidFunction
-from arroyo_udf_plugin.cluster.functions.children import Limits
+from arroyo_udf_plugin.cluster.functions.children import ChildLimits
 from arroyo_udf_plugin.cluster.functions.fair_queue import calling
-from arroyo_udf_plugin.cluster.functions.messages import Planned, Table
+from arroyo_udf_plugin.cluster.functions.messages import PlanResult, SavedTable
 from arroyo_udf_plugin.errors import LoadError
 
 pytestmark = pytest.mark.cluster
@@ -28,7 +28,7 @@ HEAD = "from arroyo_udf_plugin import udf\n"
 TAIL = "\n@udf\ndef one(n: int) -> int:\n    return 1\n"
 
 
-def work(folder: Path, *jobs: Any, limits: Limits | None = None) -> list[Any]:
+def work(folder: Path, *jobs: Any, limits: ChildLimits | None = None) -> list[Any]:
     """The answers of a builder, which is closed then: jobs are functions of it. An InvalidFunction is an answer."""
 
     async def run() -> list[Any]:
@@ -122,7 +122,7 @@ other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 pathlib.Path({str(mark)!r}).write_text(f"{{os.getpid()}} {{other.pid}}")
 time.sleep(600)
 {TAIL}"""
-    (answer,) = work(tmp_path, building(body), limits=Limits(seconds=6))
+    (answer,) = work(tmp_path, building(body), limits=ChildLimits(seconds=6))
     assert isinstance(answer, InvalidFunction)
     assert "more than 6 s" in str(answer)
     own, other = map(int, mark.read_text().split())
@@ -150,7 +150,7 @@ with open({str(told)!r}, "w") as file:
                "mode": stat.S_IMODE(os.stat(".").st_mode), "core": resource.getrlimit(resource.RLIMIT_CORE)[0],
                "memory": resource.getrlimit(resource.RLIMIT_AS)[0]}}, file)
 {TAIL}"""
-    (built,) = work(tmp_path, building(body), limits=Limits(memory=3 << 30))
+    (built,) = work(tmp_path, building(body), limits=ChildLimits(memory=3 << 30))
     assert isinstance(built, BuiltFunction), built
     import json
 
@@ -233,13 +233,13 @@ def test_a_spare_child_that_has_ended_is_replaced(tmp_path: Path, how: str, monk
     assert list((tmp_path / "work").glob("child-*")) == []
 
 
-def planning(query: str, *tables: Table, **more: Any) -> Coroutine[Any, Any, Planned] | Any:
+def planning(query: str, *tables: SavedTable, **more: Any) -> Coroutine[Any, Any, PlanResult] | Any:
     return lambda builder: builder.plan("q", query, {}, tables=tables, **more)
 
 
 def test_lines_are_those_of_the_query_whatever_saved_tables_it_uses(tmp_path: Path) -> None:
-    table = Table(name="ticks", statement="CREATE TABLE ticks WITH (connector = 'impulse');")
-    broken = Table(name="bad", statement="CREATE TABLE bad WITH (connector = 'nothing');")
+    table = SavedTable(name="ticks", statement="CREATE TABLE ticks WITH (connector = 'impulse');")
+    broken = SavedTable(name="bad", statement="CREATE TABLE bad WITH (connector = 'nothing');")
     right, wrong, hidden, other = work(
         tmp_path,
         planning("SELECT counter FROM ticks;", table, broken),
@@ -260,7 +260,7 @@ def test_files_outside_of_the_folders_of_pipelines_are_refused_before_they_are_o
     (root / "in.csv").write_text("a\n1\n")
     (tmp_path / "out.csv").write_text("a\n1\n")
 
-    async def run() -> list[Planned]:
+    async def run() -> list[PlanResult]:
         builder = Builder(tmp_path / "work", cache=CACHE, roots=[str(root)])
         options = "connector = 'filesystem', path = '{}', format = 'csv', type = 'source'"
         query = f"CREATE TABLE t WITH ({options}); SELECT a FROM t;"

@@ -15,7 +15,7 @@ from asgi_client import Client as AsgiClient
 from test_openapi import Quick
 
 from arroyo_udf_plugin.cluster.api import create_app
-from arroyo_udf_plugin.cluster.api.dependencies import Parts
+from arroyo_udf_plugin.cluster.api.dependencies import ApiParts
 from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.records import Records
 from arroyo_udf_plugin.cluster.security import Security
@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.once]
 def address(database: Database, records: Records, tmp_path: Path) -> Iterator[str]:
     tokens = Tokens(tmp_path)
     tokens.make()
-    parts = Parts(database, Quick(tmp_path / "functions"), records, security=Security(tokens=tokens))
+    parts = ApiParts(database, Quick(tmp_path / "functions"), records, security=Security(tokens=tokens))
     own = listening("127.0.0.1", 0)
     with Server(create_app(parts), own):
         yield f"http://127.0.0.1:{own.getsockname()[1]}/api"
@@ -38,7 +38,7 @@ def address(database: Database, records: Records, tmp_path: Path) -> Iterator[st
 @pytest.fixture
 def generated(database: Database, records: Records, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The package. A document with which the generator has any trouble is wrong."""
-    with AsgiClient(create_app(Parts(database, Quick(tmp_path / "functions"), records))) as api:
+    with AsgiClient(create_app(ApiParts(database, Quick(tmp_path / "functions"), records))) as api:
         document = api.get("/api/v1/api-docs/openapi.json").json()
     (tmp_path / "openapi.json").write_text(json.dumps(document))
     (tmp_path / "config.yml").write_text("package_name_override: generated_arroyo_client\npost_hooks: []\n")

@@ -15,7 +15,7 @@ from programs import Program
 
 from arroyo_udf_plugin.cli import main
 from arroyo_udf_plugin.cluster.api import create_app
-from arroyo_udf_plugin.cluster.api.dependencies import Parts
+from arroyo_udf_plugin.cluster.api.dependencies import ApiParts
 from arroyo_udf_plugin.cluster.configuration import configured
 from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.security import Audit
@@ -34,7 +34,7 @@ def data(tmp_path: Path) -> Path:
 @pytest.fixture
 def api(database: Database, data: Path) -> Iterator[Client]:
     """As a program serves it on loopback, with nothing configured. It sends no token by itself."""
-    parts = Parts.configured(database, configured(None, {"data": str(data)}, {}).settings, lambda: None)
+    parts = ApiParts.configured(database, configured(None, {"data": str(data)}, {}).settings, lambda: None)
     with Client(create_app(parts)) as client:
         yield client
         client.run(parts.builder.close())
@@ -235,7 +235,7 @@ def test_without_tokens_the_program_says_what_that_means(start: Callable[..., Pr
 def test_without_tokens_nothing_but_loopback_is_served(data: Path, database: Database) -> None:
     settings = configured(None, {"data": str(data), "api": {"no_token": True, "bind_address": "0.0.0.0"}}, {}).settings
     with pytest.raises(InvalidArgument, match="leave out --no-token"):
-        Parts.configured(database, settings, lambda: None)
+        ApiParts.configured(database, settings, lambda: None)
 
 
 def test_commands_say_which_cluster_does_not_answer(data: Path) -> None:

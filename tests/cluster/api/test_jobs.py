@@ -13,14 +13,14 @@ from monitors import value
 
 from arroyo_udf_plugin.cluster.database import history
 from arroyo_udf_plugin.cluster.database.database import Database, now
-from arroyo_udf_plugin.cluster.database.pipelines import Whole
+from arroyo_udf_plugin.cluster.database.pipelines import WholeJob
 from arroyo_udf_plugin.cluster.records import Records
 from arroyo_udf_plugin.host.statistics import Latency
 
 JOBS = importlib.import_module("arroyo_udf_plugin.cluster.api.jobs")  # the package has its router by that name
 
 
-def path_of(whole: Whole, what: str) -> str:
+def path_of(whole: WholeJob, what: str) -> str:
     return f"/api/v1/pipelines/{whole.pipeline.id}/jobs/{whole.job.id}/{what}"
 
 
@@ -327,7 +327,7 @@ def events(text: str) -> list[dict[str, str]]:
     return [dict(line.split(": ", 1) for line in part.split("\n")) for part in parts]
 
 
-def put(records: Records, whole: Whole, count: int) -> None:
+def put(records: Records, whole: WholeJob, count: int) -> None:
     for n in range(count):
         batch = json.dumps([{"n": n}, {"n": None}])
         records.show(whole.job.id, [shown(2 * n, timestamps=[n, n], batch=batch)])

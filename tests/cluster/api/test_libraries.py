@@ -11,7 +11,7 @@ import sqlalchemy
 from asgi_client import Client
 
 from arroyo_udf_plugin.cluster.api import create_app
-from arroyo_udf_plugin.cluster.api.dependencies import Parts
+from arroyo_udf_plugin.cluster.api.dependencies import ApiParts
 from arroyo_udf_plugin.cluster.database import jobs, pipelines
 from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.database.models import JobStatus
@@ -42,7 +42,7 @@ def store(place: str) -> Store:
 @pytest.fixture
 def client(database: Database, tmp_path: Path, place: str) -> Iterator[Client]:
     builder = Builder(tmp_path / "functions", cache=CACHE, artifacts=place)
-    with Client(create_app(Parts(database, builder, Records(tmp_path), checkpoints="/state"))) as client:
+    with Client(create_app(ApiParts(database, builder, Records(tmp_path), checkpoints="/state"))) as client:
         yield client
         client.run(builder.close())
 

@@ -12,7 +12,7 @@ from asgi_client import Client
 from test_openapi import Quick
 
 from arroyo_udf_plugin.cluster.api import create_app
-from arroyo_udf_plugin.cluster.api.dependencies import Parts
+from arroyo_udf_plugin.cluster.api.dependencies import ApiParts
 from arroyo_udf_plugin.cluster.configuration import LimitSettings
 from arroyo_udf_plugin.cluster.database import pipelines
 from arroyo_udf_plugin.cluster.database.database import Database
@@ -25,7 +25,7 @@ POST = {"name": "x", "query": "SELECT 1"}
 @pytest.fixture
 def api(database: Database, records: Records, tmp_path: Path) -> Iterator[Client]:
     limits = LimitSettings(parallelism=4)
-    parts = Parts(database, Quick(tmp_path / "functions"), records, limits=limits)
+    parts = ApiParts(database, Quick(tmp_path / "functions"), records, limits=limits)
     with Client(create_app(parts)) as client:
         yield client
 

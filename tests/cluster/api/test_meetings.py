@@ -12,12 +12,12 @@ from asgi_client import Client
 from sqlalchemy import func, select, text
 
 from arroyo_udf_plugin.cluster.api import create_app
-from arroyo_udf_plugin.cluster.api.dependencies import Parts
+from arroyo_udf_plugin.cluster.api.dependencies import ApiParts
 from arroyo_udf_plugin.cluster.database import connections
 from arroyo_udf_plugin.cluster.database.database import Database
-from arroyo_udf_plugin.cluster.database.models import Job, Pipeline
+from arroyo_udf_plugin.cluster.database.models import JobRow, PipelineRow
 from arroyo_udf_plugin.cluster.functions.builder import Builder
-from arroyo_udf_plugin.cluster.functions.messages import Planned
+from arroyo_udf_plugin.cluster.functions.messages import PlanResult
 from arroyo_udf_plugin.cluster.records import Records
 
 TABLE = {"name": "ticks", "connector": "impulse", "config": {"event_rate": 5}}
@@ -30,9 +30,9 @@ class Slow(Builder):
         super().__init__(folder)
         self._meanwhile = meanwhile
 
-    async def plan(self, name: str, query: str, *more: Any, **others: Any) -> Planned:
+    async def plan(self, name: str, query: str, *more: Any, **others: Any) -> PlanResult:
         self._meanwhile()
-        return Planned(
+        return PlanResult(
             description={"operators": [], "sinks": []},
             graph={},
             tables=["ticks"] if "ticks" in query else [],
@@ -44,12 +44,12 @@ def test_a_table_that_is_deleted_while_its_query_is_planned_is_a_conflict(databa
         with database.begin() as session:
             connections.delete_table(session, made["id"])
 
-    with Client(create_app(Parts(database, Slow(tmp_path / "functions", delete), Records(tmp_path)))) as api:
+    with Client(create_app(ApiParts(database, Slow(tmp_path / "functions", delete), Records(tmp_path)))) as api:
         made = api.post("/api/v1/connection_tables", json=TABLE).json()
         answer = api.post("/api/v1/pipelines", json={"name": "p", "query": "SELECT * FROM ticks", "parallelism": 1})
         assert (answer.status_code, list(answer.json())) == (409, ["error"])
     with database.read() as session:
-        assert [session.scalar(select(func.count()).select_from(table)) for table in (Pipeline, Job)] == [0, 0]
+        assert [session.scalar(select(func.count()).select_from(table)) for table in (PipelineRow, JobRow)] == [0, 0]
 
 
 def test_a_pipeline_that_is_deleted_while_it_is_planned_anew_is_not_found(
@@ -61,7 +61,7 @@ def test_a_pipeline_that_is_deleted_while_it_is_planned_anew_is_not_found(
         with database.begin() as session:
             session.delete(session.merge(whole.pipeline))
 
-    with Client(create_app(Parts(database, Slow(tmp_path / "functions", delete), Records(tmp_path)))) as api:
+    with Client(create_app(ApiParts(database, Slow(tmp_path / "functions", delete), Records(tmp_path)))) as api:
         answer = api.post(f"/api/v1/pipelines/{whole.pipeline.id}/restart", json={"replan": True})
         assert (answer.status_code, answer.json()) == (404, {"error": "Pipeline not found"})
 

@@ -16,10 +16,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from arroyo_udf_plugin.cluster.api import create_app
-from arroyo_udf_plugin.cluster.api.dependencies import Parts
+from arroyo_udf_plugin.cluster.api.dependencies import ApiParts
 from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.functions.builder import Builder, BuiltFunction, InvalidFunction
-from arroyo_udf_plugin.cluster.functions.messages import Planned
+from arroyo_udf_plugin.cluster.functions.messages import PlanResult
 from arroyo_udf_plugin.cluster.records import Records
 
 Schema = Mapping[str, Any]
@@ -34,11 +34,11 @@ class Quick(Builder):
             raise InvalidFunction(["it is odd"])
         return BuiltFunction(f"f{len(definition)}", language, "f() -> int64", __file__, "0" * 64)
 
-    async def plan(self, name: str, query: str, *more: Any, **others: Any) -> Planned:
+    async def plan(self, name: str, query: str, *more: Any, **others: Any) -> PlanResult:
         sinks = [{"type": "preview"}]
         described = {"operators": [], "sinks": sinks}
         graph = {"nodes": [{"node_id": 0, "operator": "preview", "description": "", "parallelism": 1}], "edges": []}
-        return Planned(description=described, graph=graph)
+        return PlanResult(description=described, graph=graph)
 
 
 class Operation(NamedTuple):
@@ -52,7 +52,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     folder = tmp_path_factory.mktemp("openapi")
     database = Database.open(f"sqlite:///{folder / 'cluster.sqlite'}")
     database.migrate()
-    with Client(create_app(Parts(database, Quick(folder / "functions"), Records(folder)))) as client:
+    with Client(create_app(ApiParts(database, Quick(folder / "functions"), Records(folder)))) as client:
         yield client
     database.close()
 

@@ -10,7 +10,7 @@ import pytest
 from asgi_client import Client
 
 from arroyo_udf_plugin.cluster.api import create_app
-from arroyo_udf_plugin.cluster.api.dependencies import Parts
+from arroyo_udf_plugin.cluster.api.dependencies import ApiParts
 from arroyo_udf_plugin.cluster.api.responses import button
 from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.database.models import STATES
@@ -375,7 +375,7 @@ def test_a_text_that_only_looks_like_nul_passes(api: Client, stored: Any) -> Non
 def test_what_one_program_has_answered_the_other_one_knows(api: Client, database: Database, tmp_path: Path) -> None:
     """Two APIs on one database: each reads at once what the other has written."""
     other_database = Database.open(database.engine.url.render_as_string(hide_password=False))
-    with Client(create_app(Parts(other_database, Builder(tmp_path / "functions"), Records(tmp_path)))) as other:
+    with Client(create_app(ApiParts(other_database, Builder(tmp_path / "functions"), Records(tmp_path)))) as other:
         for n, (one, another) in enumerate([(api, other), (other, api)] * 3):
             table = {"name": f"t{n}", "connector": "impulse", "config": {"event_rate": 5}}
             made = one.post("/api/v1/connection_tables", json=table).json()

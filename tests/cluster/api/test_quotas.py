@@ -14,13 +14,13 @@ from monitors import value
 from test_openapi import Quick
 
 from arroyo_udf_plugin.cluster.api import create_app
-from arroyo_udf_plugin.cluster.api.dependencies import Parts
+from arroyo_udf_plugin.cluster.api.dependencies import ApiParts
 from arroyo_udf_plugin.cluster.configuration import LimitSettings
 from arroyo_udf_plugin.cluster.database import pipelines
 from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.database.models import JobStatus
 from arroyo_udf_plugin.cluster.functions.fair_queue import Busy
-from arroyo_udf_plugin.cluster.functions.messages import Planned
+from arroyo_udf_plugin.cluster.functions.messages import PlanResult
 from arroyo_udf_plugin.cluster.records import Records
 
 LIMITS = LimitSettings(pipelines=3, parallelism=6, previews=2, previews_kept=3, streams=2)
@@ -30,19 +30,19 @@ QUERY = "SELECT 1"
 class Sometimes(Quick):
     """Is busy when a query says so."""
 
-    async def plan(self, name: str, query: str, *more: Any, **others: Any) -> Planned:
+    async def plan(self, name: str, query: str, *more: Any, **others: Any) -> PlanResult:
         if query == "busy":
             raise Busy("plans", "50 plans of yours wait already: send this one when some have ended")
         return await super().plan(name, query, *more, **others)
 
 
 @pytest.fixture
-def parts(database: Database, records: Records, tmp_path: Path) -> Parts:
-    return Parts(database, Sometimes(tmp_path / "functions"), records, limits=LIMITS)
+def parts(database: Database, records: Records, tmp_path: Path) -> ApiParts:
+    return ApiParts(database, Sometimes(tmp_path / "functions"), records, limits=LIMITS)
 
 
 @pytest.fixture
-def api(parts: Parts) -> Iterator[Client]:
+def api(parts: ApiParts) -> Iterator[Client]:
     with Client(create_app(parts)) as client:
         yield client
 
@@ -117,7 +117,7 @@ def test_previews_have_a_limit_and_old_ones_make_room(api: Client, database: Dat
     assert [metric(api, name, "previews") for name in ("limit", "used", "refused_total")] == [2, 1, 1]
 
 
-def test_streams_have_a_limit(api: Client, parts: Parts, stored: Any) -> None:
+def test_streams_have_a_limit(api: Client, parts: ApiParts, stored: Any) -> None:
     whole = stored()
     path = f"/api/v1/pipelines/{whole.pipeline.id}/jobs/{whole.job.id}/output"
 

@@ -13,7 +13,7 @@ from asgi_client import Client
 from waiting import until
 
 from arroyo_udf_plugin.cluster.api import create_app
-from arroyo_udf_plugin.cluster.api.dependencies import Parts
+from arroyo_udf_plugin.cluster.api.dependencies import ApiParts
 from arroyo_udf_plugin.cluster.database import history
 from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.functions.builder import Builder
@@ -36,7 +36,7 @@ def confined(database: Database, records: Records, tmp_path: Path) -> Iterator[C
     root = tmp_path / "allowed"
     root.mkdir()
     builder = Builder(tmp_path / "functions", cache=CACHE, roots=[str(root)])
-    with Client(create_app(Parts(database, builder, records, roots=[str(root)]))) as client:
+    with Client(create_app(ApiParts(database, builder, records, roots=[str(root)]))) as client:
         yield client
         client.run(builder.close())
 

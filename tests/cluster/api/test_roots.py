@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from arroyo_udf_plugin.cluster.functions.allowed_paths import check
-from arroyo_udf_plugin.engine.planner.text import Refused, Text
+from arroyo_udf_plugin.engine.planner.text import InvalidQuery, Text
 
 
 def told(path: str, root: Path, option: str = "path") -> str:
@@ -15,7 +15,7 @@ def told(path: str, root: Path, option: str = "path") -> str:
     refused = None
     try:
         check(Text("query.sql", query), [str(root)])
-    except Refused as error:
+    except InvalidQuery as error:
         refused = error
     if refused is None:
         return ""
@@ -70,7 +70,7 @@ def test_other_machines_are_not_this_ones_files(tmp_path: Path) -> None:
 
 
 def test_dead_letters_are_files_too(tmp_path: Path) -> None:
-    with pytest.raises(Refused, match="outside"):
+    with pytest.raises(InvalidQuery, match="outside"):
         check(Text("query.sql", "SET dead_letters = '/etc/dead';"), [str(tmp_path)])
 
 

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 from arroyo_udf_plugin.cluster.api import create_app
-from arroyo_udf_plugin.cluster.api.dependencies import Parts
+from arroyo_udf_plugin.cluster.api.dependencies import ApiParts
 from arroyo_udf_plugin.cluster.configuration import configured
 from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.functions.builder import Builder
@@ -186,7 +186,7 @@ def test_an_address_with_nul_is_refused() -> None:
 def test_origins_of_the_settings_may_use_the_api(tmp_path: Path, database: Database) -> None:
     api = {"origins": ["http://localhost:3000", "https://Board.example"]}
     settings = configured(None, {"data": str(tmp_path / "data"), "api": api}, {}).settings
-    with Client(create_app(Parts.configured(database, settings, lambda: None)), tmp_path / "data") as client:
+    with Client(create_app(ApiParts.configured(database, settings, lambda: None)), tmp_path / "data") as client:
         for origin in ("http://localhost:3000", "https://board.example"):
             answer = client.get("/api/v1/jobs", headers={"origin": origin})
             assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, origin)
@@ -240,7 +240,7 @@ def test_what_comes_after_the_body_comes_through() -> None:
 
 def test_a_client_that_shows_the_token_gets_a_cookie(tmp_path: Path, database: Database, guarded: Security) -> None:
     """As a page does before it opens an event stream."""
-    parts = Parts(database, Builder(tmp_path / "functions"), Records(tmp_path), security=guarded)
+    parts = ApiParts(database, Builder(tmp_path / "functions"), Records(tmp_path), security=guarded)
     with Client(create_app(parts)) as api:
         assert api.get("/api/v1/jobs").status_code == 401
         assert api.post("/api/v1/session", json={}).status_code == 401

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from arroyo_udf_plugin.cluster.api import create_app
-from arroyo_udf_plugin.cluster.api.dependencies import Parts
+from arroyo_udf_plugin.cluster.api.dependencies import ApiParts
 from arroyo_udf_plugin.cluster.database.database import KEY_FILE, Database
 from arroyo_udf_plugin.cluster.database.models import JobStatus
 from arroyo_udf_plugin.cluster.functions.builder import Builder
-from arroyo_udf_plugin.cluster.functions.messages import Planned
+from arroyo_udf_plugin.cluster.functions.messages import PlanResult
 from arroyo_udf_plugin.cluster.records import Records
 
 pytestmark = pytest.mark.cluster
@@ -34,9 +34,9 @@ SQLITE = {"connector": "sqlite", "config": {"uri": "sqlite:x.db"}}
 class Planner(Builder):
     """A query is the name of a table; any other one is wrong."""
 
-    async def plan(self, name: str, query: str, *more: Any, tables: Any = (), **others: Any) -> Planned:
+    async def plan(self, name: str, query: str, *more: Any, tables: Any = (), **others: Any) -> PlanResult:
         found = [table.name for table in tables if table.name.lower() == query.lower()]
-        return Planned(description={"operators": [], "sinks": []}, graph={}, tables=found)
+        return PlanResult(description={"operators": [], "sinks": []}, graph={}, tables=found)
 
 
 class Sequences(RuleBasedStateMachine):
@@ -51,7 +51,7 @@ class Sequences(RuleBasedStateMachine):
             shutil.copy(path, self.folder)
         self.databases = [Database.open(f"sqlite:///{self.folder / self.migrated.name}") for _ in range(2)]
         planner, records = Planner(self.folder / "functions"), Records(self.folder)
-        self.apis = [Client(create_app(Parts(one, planner, records))) for one in self.databases]
+        self.apis = [Client(create_app(ApiParts(one, planner, records))) for one in self.databases]
         self.turn = 0
         self.profiles: dict[str, str] = {}
         self.tables: dict[str, str] = {}

@@ -12,7 +12,7 @@ import pytest
 from clusters import shown
 from sqlalchemy import event
 
-from arroyo_udf_plugin.cluster.api.dependencies import Parts
+from arroyo_udf_plugin.cluster.api.dependencies import ApiParts
 from arroyo_udf_plugin.cluster.api.output import _events
 from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.database.models import JobStatus
@@ -23,8 +23,8 @@ OUTPUT = importlib.import_module("arroyo_udf_plugin.cluster.api.output")  # the 
 
 
 @pytest.fixture
-def parts(database: Database, records: Records, tmp_path: Path) -> Parts:
-    return Parts(database, Builder(tmp_path / "functions"), records)
+def parts(database: Database, records: Records, tmp_path: Path) -> ApiParts:
+    return ApiParts(database, Builder(tmp_path / "functions"), records)
 
 
 def finish(database: Database, job_id: str) -> None:
@@ -37,7 +37,7 @@ async def rest(stream: AsyncIterator[str]) -> list[str]:
 
 
 def test_idle_streams_ask_the_database_once_for_all(
-    parts: Parts, database: Database, records: Records, stored: Any
+    parts: ApiParts, database: Database, records: Records, stored: Any
 ) -> None:
     """A hundred of them cost half a core: each read and decrypted its pipeline five times a second."""
     jobs = [stored().job.id for _ in range(4)]
@@ -68,7 +68,7 @@ def test_idle_streams_ask_the_database_once_for_all(
 
 
 def test_rows_come_before_the_end_though_both_come_at_once(
-    parts: Parts, database: Database, records: Records, stored: Any
+    parts: ApiParts, database: Database, records: Records, stored: Any
 ) -> None:
     job = stored().job.id
 
@@ -83,7 +83,7 @@ def test_rows_come_before_the_end_though_both_come_at_once(
     assert [one.partition("\n")[0] for one in told] == ["id: 0", "id: 1", "event: end"]
 
 
-def test_a_stream_of_a_job_that_is_deleted_ends(parts: Parts, database: Database, stored: Any) -> None:
+def test_a_stream_of_a_job_that_is_deleted_ends(parts: ApiParts, database: Database, stored: Any) -> None:
     whole = stored()
 
     async def run() -> list[str]:
@@ -96,7 +96,7 @@ def test_a_stream_of_a_job_that_is_deleted_ends(parts: Parts, database: Database
     assert asyncio.run(run()) == ["event: end\ndata: {}\n\n"]
 
 
-def test_a_quiet_stream_says_that_it_is_there(parts: Parts, stored: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_quiet_stream_says_that_it_is_there(parts: ApiParts, stored: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(OUTPUT, "_QUIET_SECONDS", 0.01)
     job = stored().job.id
 

@@ -8,10 +8,10 @@ from asgi_client import Client
 from sqlalchemy import update
 
 from arroyo_udf_plugin.cluster.api import create_app
-from arroyo_udf_plugin.cluster.api.dependencies import Parts
+from arroyo_udf_plugin.cluster.api.dependencies import ApiParts
 from arroyo_udf_plugin.cluster.database import jobs
 from arroyo_udf_plugin.cluster.database.database import Database, now
-from arroyo_udf_plugin.cluster.database.models import Job, Leader
+from arroyo_udf_plugin.cluster.database.models import JobRow, Leader
 from arroyo_udf_plugin.cluster.functions.builder import Builder
 from arroyo_udf_plugin.cluster.records import Records
 
@@ -53,13 +53,13 @@ def test_an_api_with_a_controller_says_nothing(api: Client, stored: Any, databas
 def test_a_job_that_has_ended_waits_for_nobody(api: Client, stored: Any, database: Database) -> None:
     pipeline = stored("Finished").pipeline.id
     with database.begin() as session:
-        session.execute(update(Job).values(fulfilled=Job.revision))
+        session.execute(update(JobRow).values(fulfilled=JobRow.revision))
     assert api.get(f"/api/v1/pipelines/{pipeline}").json()["waits_for"] is None
 
 
 def test_a_program_whose_controller_has_ended_is_not_ready(database: Database, tmp_path: Path) -> None:
     records = Records(tmp_path / "records")
-    parts = Parts(database, Builder(tmp_path / "functions"), records, security=None, is_controlled=lambda: False)
+    parts = ApiParts(database, Builder(tmp_path / "functions"), records, security=None, is_controlled=lambda: False)
     with Client(create_app(parts)) as client:
         answer = client.get("/health/ready")
         assert (answer.status_code, client.get("/health/live").status_code) == (503, 200)

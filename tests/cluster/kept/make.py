@@ -20,8 +20,8 @@ import sqlalchemy
 import postgresql
 from arroyo_udf_plugin.cluster.database import connections, history, jobs, pipelines, udfs
 from arroyo_udf_plugin.cluster.database.database import LATEST, Database
-from arroyo_udf_plugin.cluster.database.models import Artifact, Checkpoint, JobStatus, Leftover
-from arroyo_udf_plugin.cluster.task import Report, Task, run
+from arroyo_udf_plugin.cluster.database.models import Artifact, CheckpointRow, JobStatus, Leftover
+from arroyo_udf_plugin.cluster.task import JobReport, Task, run
 from arroyo_udf_plugin.cluster.wishes import settings
 from arroyo_udf_plugin.engine.execution.stopping import StopRequest
 from arroyo_udf_plugin.engine.pipeline.description import Impulse, Parts, Pipeline, described
@@ -75,7 +75,7 @@ def fill(database: Database) -> None:
             _run(session, whole, number, state)
 
 
-def _run(session: Any, whole: pipelines.Whole, number: int, state: str) -> None:
+def _run(session: Any, whole: pipelines.WholeJob, number: int, state: str) -> None:
     job = whole.job.id
     facts: dict[str, Any] = {"state": state, "state_since": 2_000_000, "generation": number, "restarts": 1, "epoch": 7}
     if state == "CheckpointStopping":
@@ -87,7 +87,7 @@ def _run(session: Any, whole: pipelines.Whole, number: int, state: str) -> None:
     if state != "Created":
         facts |= {"start_time": 1_000_000, "tasks": 6, "settings": settings(whole.job), "controller": "a controller"}
         session.add(
-            Checkpoint(
+            CheckpointRow(
                 job_id=job,
                 epoch=7,
                 generation=number,
@@ -110,16 +110,16 @@ def messages() -> dict[str, Any]:
     """What a worker and its controller tell each other, in a run that is stopped with a checkpoint."""
     if not _MESSAGES:
         with tempfile.TemporaryDirectory() as name:
-            folder, reports, stop = Path(name), list[Report](), StopRequest(10.0)
+            folder, reports, stop = Path(name), list[JobReport](), StopRequest(10.0)
 
-            def tell(report: Report) -> None:
+            def tell(report: JobReport) -> None:
                 reports.append(report)
                 if report.event is None and not stop.requests:
                     stop.request()
 
             task = Task("job_kept", 3, program(folder), 1, 0.2, f"{folder}/state", {"TOKEN": "secret"})
             run(task, stop, tell)
-            reports.append(Report("job_kept", 3, message="output of the worker", details="a line"))
+            reports.append(JobReport("job_kept", 3, message="output of the worker", details="a line"))
             reports.append(dataclasses.replace(reports[0], event=None, shown=[_SHOWN]))
             told = json.dumps({"task": task.as_json(), "reports": [report.as_json() for report in reports]})
             _MESSAGES.update(json.loads(told.replace(name, "/nowhere")))

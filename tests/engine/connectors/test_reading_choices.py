@@ -17,7 +17,7 @@ from streams import copy, read, rows_of, write
 from arroyo_udf_plugin import InvalidArgument
 from arroyo_udf_plugin.engine.connectors.blocks import WithoutComments
 from arroyo_udf_plugin.engine.connectors.cells import CellType, argument
-from arroyo_udf_plugin.engine.connectors.json_arrays import Lines
+from arroyo_udf_plugin.engine.connectors.json_arrays import ArrayLines
 from arroyo_udf_plugin.engine.connectors.options import Reading, Writing
 from arroyo_udf_plugin.engine.connectors.source import FileSource
 
@@ -205,7 +205,7 @@ def test_an_array_is_lines(items: list[Any], indent: int | None, size: int, asci
     stream = io.BytesIO(b" \n" + text + b"\n")
     if size < 3:  # the first bytes say that it is an array
         stream = io.BytesIO(text)
-    lines = Lines(lambda _: stream.read(size), "in.json").read
+    lines = ArrayLines(lambda _: stream.read(size), "in.json").read
     read_ = b"".join(iter(lambda: lines(1), b""))
     assert [json.loads(line) for line in read_.split(b"\n")[:-1]] == items
 
@@ -227,7 +227,7 @@ def test_an_item_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("arroyo_udf_plugin.engine.connectors.json_arrays.RECORD_BYTES", 20)
     stream = io.BytesIO(b'["' + b"x" * 1000)
     with pytest.raises(InvalidArgument, match=r"in\.json: item 1 is not JSON, or longer than"):
-        Lines(lambda _: stream.read(8), "in.json").read(8)
+        ArrayLines(lambda _: stream.read(8), "in.json").read(8)
     assert stream.tell() < 100
 
 

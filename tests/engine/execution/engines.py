@@ -9,12 +9,12 @@ from worlds import SCHEMA, MemoryStore, World, WorldSink, epochs_in
 
 from arroyo_udf_plugin.engine.connectors.interface import Json
 from arroyo_udf_plugin.engine.execution.checkpoints import Epochs
-from arroyo_udf_plugin.engine.execution.manifest import Identity, Manifest
+from arroyo_udf_plugin.engine.execution.manifest import Manifest, PipelineIdentity
 from arroyo_udf_plugin.engine.execution.moment import Snapshot
 from arroyo_udf_plugin.engine.execution.retention import Retention
 
 SOURCE = {"source": {"type": "files", "paths": ["a", "c"]}}
-IDENTITY = Identity.of("flights", SOURCE, {"speed": "abc"})
+IDENTITY = PipelineIdentity.of("flights", SOURCE, {"speed": "abc"})
 
 
 class Killed(BaseException):

@@ -14,7 +14,7 @@ from worlds import MemoryStore, World, epochs_in
 from arroyo_udf_plugin import failpoints
 from arroyo_udf_plugin.engine.connectors.interface import Json
 from arroyo_udf_plugin.engine.execution.checkpoints import Epochs
-from arroyo_udf_plugin.engine.execution.manifest import Identity, Manifest
+from arroyo_udf_plugin.engine.execution.manifest import Manifest, PipelineIdentity
 from arroyo_udf_plugin.errors import InvalidArgument
 
 KEPT = Path(__file__).parent / "kept"
@@ -220,8 +220,8 @@ def test_another_pipeline_is_refused_by_what_differs(changed: Json, error: str) 
 
 def test_a_new_item_is_told_by_what_it_says() -> None:
     store = MemoryStore()
-    Epochs(store, Identity.of("flights", {"sinks": []}, {})).fence()
-    now = Identity.of("flights", {"sinks": [{"columns": None, "path": "out", "type": "parts"}]}, {})
+    Epochs(store, PipelineIdentity.of("flights", {"sinks": []}, {})).fence()
+    now = PipelineIdentity.of("flights", {"sinks": [{"columns": None, "path": "out", "type": "parts"}]}, {})
     with pytest.raises(InvalidArgument, match=r'sinks\[0\] is new, \{"type": "parts", "path": "out"\}: undo'):
         Epochs(store, now, resume=True)
 
@@ -229,8 +229,8 @@ def test_a_new_item_is_told_by_what_it_says() -> None:
 def test_of_long_values_the_parts_that_differ_are_told() -> None:
     """Two texts that are cut before they differ would say nothing."""
     store = MemoryStore()
-    was = Identity.of("flights", {"sinks": ["x" * 200 + "a" + "y" * 200]}, {})
-    now = Identity.of("flights", {"sinks": ["x" * 200 + "b" + "y" * 200]}, {})
+    was = PipelineIdentity.of("flights", {"sinks": ["x" * 200 + "a" + "y" * 200]}, {})
+    now = PipelineIdentity.of("flights", {"sinks": ["x" * 200 + "b" + "y" * 200]}, {})
     Epochs(store, was).fence()
     with pytest.raises(InvalidArgument, match=r'sinks\[0\] was "?\.\.\.x+ay+\.\.\., and is \.\.\.x+by+\.\.\.: undo'):
         Epochs(store, now, resume=True)

@@ -9,7 +9,7 @@ from arroyo_udf_plugin.engine.execution import gathering
 from arroyo_udf_plugin.engine.execution.gathering import RowQueue
 from arroyo_udf_plugin.engine.operators.blocks import Block, Columns
 from arroyo_udf_plugin.engine.operators.routes import Routes
-from arroyo_udf_plugin.engine.operators.watermarks import EventTime, SliceTime, Watermark
+from arroyo_udf_plugin.engine.operators.watermarks import EventClock, SliceTime, Watermark
 
 SCHEMA = pa.schema([("n", pa.int64())])
 
@@ -98,7 +98,7 @@ def test_partitions_that_are_read_side_by_side() -> None:
             Rows("a", 0, pa.record_batch([pa.array(times, pa.timestamp("ns"))], schema=schema))
         )
 
-    time = SliceTime([EventTime(schema, "t"), EventTime(schema, "t")], [50, 100])
+    time = SliceTime([EventClock(schema, "t"), EventClock(schema, "t")], [50, 100])
     assert time.time == 50
     assert time.after(0, at(101)) is None
     assert time.after(1, at(40)) is None

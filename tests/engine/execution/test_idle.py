@@ -13,7 +13,7 @@ from worlds import EOF, Gate, MemoryStore, Story, StorySource, World, epochs_in,
 
 from arroyo_udf_plugin import Function
 from arroyo_udf_plugin.engine.execution.manifest import Manifest
-from arroyo_udf_plugin.engine.execution.progress import Progress, Summary
+from arroyo_udf_plugin.engine.execution.progress import PipelineSummary, Progress
 from arroyo_udf_plugin.engine.execution.runner import Interval, run
 from arroyo_udf_plugin.engine.execution.stopping import StopRequest
 
@@ -28,7 +28,7 @@ class Engine(threading.Thread):
         self._story, self._only_moves = story, only_moves
         self.world, self.store, self.stop = story.world, MemoryStore(), StopRequest(timeout=60)
         self.reports: list[Progress] = []
-        self.summary: Summary | None = None
+        self.summary: PipelineSummary | None = None
         self.start()
 
     def run(self) -> None:
@@ -48,7 +48,7 @@ class Engine(threading.Thread):
         number = epochs_in(list(self.store.files))[-1]
         return Manifest.read(self.store.files[f"epochs/{number:010}.json"], number, "").positions
 
-    def end(self) -> Summary:
+    def end(self) -> PipelineSummary:
         self.stop.request()
         self.join(60)
         assert self.summary is not None

@@ -11,7 +11,7 @@ from worlds import MemoryStore, World
 
 from arroyo_udf_plugin.engine.execution.checkpoints import Epochs
 from arroyo_udf_plugin.engine.execution.retention import Retention
-from arroyo_udf_plugin.engine.execution.savepoints import Savepoint, Savepoints
+from arroyo_udf_plugin.engine.execution.savepoints import Savepoints, TakenSavepoint
 from arroyo_udf_plugin.errors import InvalidArgument, WrongCheckpoints
 
 
@@ -116,7 +116,7 @@ def test_a_damaged_state_becomes_no_savepoint() -> None:
     store.files[name] = b"x" * len(store.files[name])
     with pytest.raises(InvalidArgument, match="is damaged"):
         Savepoints(store).take("damaged")
-    assert Savepoints(store).listed() == list[Savepoint]()
+    assert Savepoints(store).listed() == list[TakenSavepoint]()
 
 
 # ---- A checkpoint that somebody knows of ----

@@ -26,7 +26,7 @@ from worlds import (
 )
 
 from arroyo_udf_plugin import Function, load
-from arroyo_udf_plugin.engine.execution.progress import Progress, Summary
+from arroyo_udf_plugin.engine.execution.progress import PipelineSummary, Progress
 from arroyo_udf_plugin.engine.execution.runner import Interval, run
 from arroyo_udf_plugin.engine.execution.slice import Slice
 from arroyo_udf_plugin.engine.execution.stopping import StopRequest
@@ -206,7 +206,7 @@ def test_a_stop_without_checkpoints_ends_at_once_and_shows_nothing(functions: di
 
 def test_a_slice_that_is_blocked_holds_up_neither_the_stop_nor_the_view() -> None:
     blocked, release, stop = threading.Event(), threading.Event(), StopRequest(timeout=0.05)
-    seen: list[Summary | Progress] = []
+    seen: list[PipelineSummary | Progress] = []
 
     def block() -> None:
         blocked.set()

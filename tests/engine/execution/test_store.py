@@ -19,7 +19,7 @@ from arroyo_udf_plugin import InvalidArgument
 from arroyo_udf_plugin.engine.connectors.disk import using
 from arroyo_udf_plugin.engine.execution import store as store_module
 from arroyo_udf_plugin.engine.execution.store import AlreadyThere, LocalStore, ObjectStore, Store, open_store
-from arroyo_udf_plugin.testing.disk import SimulatedDisk, Stopped
+from arroyo_udf_plugin.testing.disk import Crashed, SimulatedDisk
 
 # ---- Places ----------------------------------------------------------------------------------------------------------
 
@@ -363,7 +363,7 @@ def test_a_folder_that_a_killed_process_has_made_survives_a_loss_of_power(tmp_pa
     with using(undisturbed):
         LocalStore(tmp_path / "a").create(name, b"x")
     made = [at for at, step in enumerate(undisturbed.steps) if step.operation == "mkdir"][number]
-    with using(world.process(stop_at=made, after=True)), pytest.raises(Stopped):
+    with using(world.process(stop_at=made, after=True)), pytest.raises(Crashed):
         LocalStore(tmp_path / "b").create(name, b"x")
     with using(world.process()):
         LocalStore(tmp_path / "b").create(name, b"x")

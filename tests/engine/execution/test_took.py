@@ -12,7 +12,7 @@ from arroyo_udf_plugin.engine.execution import took
 from arroyo_udf_plugin.engine.execution.manifest import Manifest
 from arroyo_udf_plugin.engine.execution.progress import Progress
 from arroyo_udf_plugin.engine.execution.runner import Interval, run
-from arroyo_udf_plugin.engine.execution.took import SliceSpans, Steps, Took
+from arroyo_udf_plugin.engine.execution.took import CheckpointSteps, SliceSpans, Took
 
 
 def test_an_epoch_has_spans_of_its_steps_and_of_each_part(functions: dict[str, Function]) -> None:
@@ -62,7 +62,7 @@ def test_no_span_goes_backwards_when_the_clock_is_set_back(monkeypatch: pytest.M
     clock = iter([1000.0, 0.0])
     monkeypatch.setattr(took, "time", SimpleNamespace(monotonic=lambda: next(runs), time=lambda: next(clock)))
     assert took.time.time() == 1000.0
-    steps, spans = Steps(), SliceSpans()
+    steps, spans = CheckpointSteps(), SliceSpans()
     with spans.sync(("operator", 0)):
         pass
     steps.did("CheckpointingOperators")

@@ -24,12 +24,12 @@ from arroyo_udf_plugin.engine.connectors.source import Rows
 from arroyo_udf_plugin.engine.execution.stopping import StopRequest
 from arroyo_udf_plugin.engine.execution.store import AlreadyThere
 from arroyo_udf_plugin.engine.operators.blocks import Block, Columns
-from arroyo_udf_plugin.engine.operators.calls import Call, Plan
+from arroyo_udf_plugin.engine.operators.calls import Call, CallPlan
 from arroyo_udf_plugin.engine.operators.failures import Failures
 from arroyo_udf_plugin.engine.operators.operator import Operator
 from arroyo_udf_plugin.engine.operators.routes import Routes
 from arroyo_udf_plugin.engine.operators.stages import Dead
-from arroyo_udf_plugin.engine.operators.watermarks import EventTime
+from arroyo_udf_plugin.engine.operators.watermarks import EventClock
 from arroyo_udf_plugin.host.function import Function
 from arroyo_udf_plugin.host.policy import Policy
 
@@ -235,13 +235,13 @@ class Story:
     idle_seconds: float | None = None
     sink_names: Sequence[str] = ("out",)
     calls: Sequence[Call] = field(init=False)
-    plan: Plan = field(init=False)
+    plan: CallPlan = field(init=False)
     failures: Failures = field(default_factory=Failures)
 
     def __post_init__(self) -> None:
         self._columns = Columns(self.source.schema)
         self.calls = [Call.of(function, columns) for function, columns in self.functions]
-        self.plan = Plan(self.calls, self._columns, typed=True)
+        self.plan = CallPlan(self.calls, self._columns, typed=True)
 
     def hidden(self, text: str) -> str:
         return text
@@ -249,8 +249,8 @@ class Story:
     def operators(self) -> list[Operator]:
         return [Operator(stage.call.name, [stage], self.policy, self.options) for stage in self.plan.stages]
 
-    def event_time(self) -> EventTime | None:
-        return None if self.time_column is None else EventTime(self._columns.schema, self.time_column)
+    def event_time(self) -> EventClock | None:
+        return None if self.time_column is None else EventClock(self._columns.schema, self.time_column)
 
     def sinks(self, slice: int, stage: Stage | None) -> list[Sink]:
         return [WorldSink(self.world, name, slice, stage is not None) for name in self.sink_names]

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from arroyo_udf_plugin.engine.connectors.source import Rows
 from arroyo_udf_plugin.engine.operators.blocks import Block, Columns
-from arroyo_udf_plugin.engine.operators.calls import Call, Plan
+from arroyo_udf_plugin.engine.operators.calls import Call, CallPlan
 from arroyo_udf_plugin.engine.operators.operator import Operator
 from arroyo_udf_plugin.host.policy import Action, Policy
 
@@ -112,7 +112,7 @@ def operator(
     """Each function takes the result of the one before it; the first takes x."""
     names = ["x", *(f"y{i}" for i in range(len(functions)))]
     calls = [Call.of(plugin[name], [names[i]], names[i + 1]) for i, name in enumerate(functions)]
-    plan = Plan(calls, Columns(SCHEMA), typed=True)
+    plan = CallPlan(calls, Columns(SCHEMA), typed=True)
     return Operator("test", plan.stages, Policy(error=action, timeout=action), options, key=key)
 
 

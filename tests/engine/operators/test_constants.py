@@ -12,7 +12,7 @@ from gates import SCHEMA, block
 
 from arroyo_udf_plugin import InvalidArgument, load
 from arroyo_udf_plugin.engine.operators.blocks import Block, Columns
-from arroyo_udf_plugin.engine.operators.calls import Call, Constant, Plan
+from arroyo_udf_plugin.engine.operators.calls import Call, CallPlan, ConstantArgument
 from arroyo_udf_plugin.engine.operators.operator import Operator
 
 SOURCE = """
@@ -33,8 +33,8 @@ def shown(build_plugin: Callable[..., Path]) -> Any:
 
 
 def test_constants_become_the_type_of_the_argument(shown: Any) -> None:
-    call = Call.of(shown, ["x", Constant(2), Constant("km"), Constant("2013-01-01")], "text")
-    plan = Plan([call], Columns(SCHEMA), typed=True)
+    call = Call.of(shown, ["x", ConstantArgument(2), ConstantArgument("km"), ConstantArgument("2013-01-01")], "text")
+    plan = CallPlan([call], Columns(SCHEMA), typed=True)
     operator = Operator("test", plan.stages)
     operator.start()
     operator.push(block([4]))
@@ -44,8 +44,8 @@ def test_constants_become_the_type_of_the_argument(shown: Any) -> None:
 
 
 def test_a_null_is_passed_on_where_the_function_takes_one(shown: Any) -> None:
-    call = Call.of(shown, ["x", Constant(2.5), Constant(None), Constant("2013-01-01")], "text")
-    operator = Operator("test", Plan([call], Columns(SCHEMA), typed=True).stages)
+    call = Call.of(shown, ["x", ConstantArgument(2.5), ConstantArgument(None), ConstantArgument("2013-01-01")], "text")
+    operator = Operator("test", CallPlan([call], Columns(SCHEMA), typed=True).stages)
     operator.start()
     operator.push(block([4]))
     (out,) = operator.take()
@@ -66,15 +66,25 @@ def test_a_null_is_passed_on_where_the_function_takes_one(shown: Any) -> None:
 def test_a_constant_that_does_not_fit_is_refused_before_the_start(
     shown: Any, place: int, value: Any, said: str
 ) -> None:
-    arguments: list[str | Constant] = ["x", Constant(2), Constant("km"), Constant("2013-01-01")]
-    arguments[place] = Constant(value)
+    arguments: list[str | ConstantArgument] = [
+        "x",
+        ConstantArgument(2),
+        ConstantArgument("km"),
+        ConstantArgument("2013-01-01"),
+    ]
+    arguments[place] = ConstantArgument(value)
     with pytest.raises(InvalidArgument, match=said):
-        Plan([Call.of(shown, arguments, "text")], Columns(SCHEMA), typed=True)
+        CallPlan([Call.of(shown, arguments, "text")], Columns(SCHEMA), typed=True)
 
 
 def test_a_call_without_columns_is_made_for_every_row(shown: Any) -> None:
-    arguments: list[str | Constant] = [Constant(1), Constant(2), Constant("km"), Constant("2013-01-01")]
-    operator = Operator("test", Plan([Call.of(shown, arguments, "text")], Columns(SCHEMA), typed=True).stages)
+    arguments: list[str | ConstantArgument] = [
+        ConstantArgument(1),
+        ConstantArgument(2),
+        ConstantArgument("km"),
+        ConstantArgument("2013-01-01"),
+    ]
+    operator = Operator("test", CallPlan([Call.of(shown, arguments, "text")], Columns(SCHEMA), typed=True).stages)
     operator.start()
     operator.push(block([4, 5, 6]))
     rows: list[str] = []

@@ -15,7 +15,7 @@ from arroyo_udf_plugin.engine.connectors.cells import CellType
 from arroyo_udf_plugin.engine.datafusion.query import WrongQuery
 from arroyo_udf_plugin.engine.windows import first_rows, timed_rows
 from arroyo_udf_plugin.engine.windows.first_rows import First, FirstRows
-from arroyo_udf_plugin.engine.windows.storage import Limits
+from arroyo_udf_plugin.engine.windows.storage import StorageLimits
 
 pytestmark = pytest.mark.once
 
@@ -64,7 +64,7 @@ def expected(steps: list[Step], ttl: int) -> tuple[Told, int]:
     return found, late
 
 
-def run(steps: list[Step], ttl: int, limits: Limits) -> tuple[Told, int]:
+def run(steps: list[Step], ttl: int, limits: StorageLimits) -> tuple[Told, int]:
     own, late, number = First(FirstRows("t", ("k", "m"), ttl), SCHEMA, limits), 0, 0
     found: Told = []
 
@@ -99,7 +99,7 @@ def test_first_rows_equal_a_plain_loop(steps: list[Step], ttl: int, width: int, 
         patch.setattr(first_rows, "_SHORTEST", width)
         patch.setattr(first_rows, "_WAITING", width)
         patch.setattr(timed_rows, "WAITING_ROWS", 5)
-        assert run(steps, ttl, Limits(memory=memory)) == expected(steps, ttl)
+        assert run(steps, ttl, StorageLimits(memory=memory)) == expected(steps, ttl)
 
 
 def test_keys_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from arroyo_udf_plugin.engine.operators.watermarks import Lowest, Watermark
 from arroyo_udf_plugin.engine.windows.grouping import Grouping
 from arroyo_udf_plugin.engine.windows.join_query import Joining
 from arroyo_udf_plugin.engine.windows.spans import Hop, Session
-from arroyo_udf_plugin.engine.windows.storage import Limits
+from arroyo_udf_plugin.engine.windows.storage import StorageLimits
 from arroyo_udf_plugin.errors import RowError
 from arroyo_udf_plugin.host.answers import STEP_ROWS
 from arroyo_udf_plugin.host.policy import Policy
@@ -164,7 +164,7 @@ def test_a_large_state_is_in_a_file(window: Hop | Session, monkeypatch: pytest.M
     """O3, O4: memory stays flat while it is written, and while it is read."""
     monkeypatch.setattr(state, "LARGE", 5 << 20)
     asked = dataclasses.replace(grouping(aggregates={"n": "count(*)", "d": "count(DISTINCT x)"}), window=window)
-    limited = dataclasses.replace(plan(asked), limits=Limits(memory=1 << 20))
+    limited = dataclasses.replace(plan(asked), limits=StorageLimits(memory=1 << 20))
     operator, before = GroupOperator(limited), pa.total_allocated_bytes()
     operator.start()
     for number in range(20):

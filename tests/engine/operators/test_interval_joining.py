@@ -18,7 +18,7 @@ from arroyo_udf_plugin.engine.windows import interval_joining, timed_rows
 from arroyo_udf_plugin.engine.windows.interval_joining import IntervalJoined
 from arroyo_udf_plugin.engine.windows.join_query import Joining, Kind, Within
 from arroyo_udf_plugin.engine.windows.joining import Sides
-from arroyo_udf_plugin.engine.windows.storage import Limits
+from arroyo_udf_plugin.engine.windows.storage import StorageLimits
 from arroyo_udf_plugin.errors import InvalidArgument
 
 pytestmark = pytest.mark.once
@@ -87,11 +87,11 @@ def expected(steps: list[Step], kind: Kind, within: Within) -> tuple[Counter[Any
     return found, late
 
 
-def joined(kind: Kind, within: Within, limits: Limits = Limits()) -> IntervalJoined:  # noqa: B008 (frozen)
+def joined(kind: Kind, within: Within, limits: StorageLimits = StorageLimits()) -> IntervalJoined:  # noqa: B008 (frozen)
     return IntervalJoined(Joining("t", kind, ON, SELECT, ("a", "b"), within), SIDES.schema, limits)
 
 
-def run(steps: list[Step], kind: Kind, within: Within, limits: Limits) -> tuple[list[tuple[Any, ...]], int]:
+def run(steps: list[Step], kind: Kind, within: Within, limits: StorageLimits) -> tuple[list[tuple[Any, ...]], int]:
     """The results in their order, and how many rows are late. Each is not behind the watermark that follows it."""
     own, late, told = joined(kind, within, limits), 0, -200
     found = []
@@ -128,14 +128,14 @@ def test_a_join_within_an_interval_equals_a_plain_one(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(interval_joining, "_SHORTEST", shortest)
         patch.setattr(timed_rows, "WAITING_ROWS", 5)
-        found, late = run(steps, kind, within, Limits(memory=memory))
+        found, late = run(steps, kind, within, StorageLimits(memory=memory))
     assert (Counter(found), late) == expected(steps, kind, within)
 
 
 @pytest.mark.parametrize("kind", get_args(Kind))
 def test_the_order_does_not_depend_on_watermarks(kind: Kind) -> None:
     rows: list[Step] = [(side, [Row(n, n % 3, n % 4) for n in range(side, 40, 2)]) for side in (0, 1)]
-    within, limits = Within(-4, 7), Limits()
+    within, limits = Within(-4, 7), StorageLimits()
     watermarks: list[Step] = [Watermark(n) for n in range(1, 60)]
     one_by_one, _ = run([*rows, *watermarks], kind, within, limits)
     assert run(rows, kind, within, limits)[0] == one_by_one

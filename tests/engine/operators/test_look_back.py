@@ -14,8 +14,8 @@ from window_rows import add
 from arroyo_udf_plugin.engine.connectors.cells import CellType
 from arroyo_udf_plugin.engine.datafusion.query import WrongQuery
 from arroyo_udf_plugin.engine.windows import look_back, timed_rows
-from arroyo_udf_plugin.engine.windows.look_back import LookBack, LookedBack
-from arroyo_udf_plugin.engine.windows.storage import Limits
+from arroyo_udf_plugin.engine.windows.look_back import LookBackRows, LookedBack
+from arroyo_udf_plugin.engine.windows.storage import StorageLimits
 
 pytestmark = pytest.mark.once
 
@@ -29,9 +29,9 @@ FUNCTIONS = {
 }
 
 
-def asked(ttl: int, **others: Any) -> LookBack:
+def asked(ttl: int, **others: Any) -> LookBackRows:
     values = {"time": "t", "functions": FUNCTIONS, "keys": ("k % 2",), "order": "t, v", "rows": 2, "ttl": ttl, **others}
-    return LookBack(**values)
+    return LookBackRows(**values)
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def expected(steps: list[Step], ttl: int) -> tuple[list[tuple[Any, ...]], int]:
     return found, late
 
 
-def run(steps: list[Step], ttl: int, limits: Limits) -> tuple[list[tuple[Any, ...]], int]:
+def run(steps: list[Step], ttl: int, limits: StorageLimits) -> tuple[list[tuple[Any, ...]], int]:
     own, late, number = LookedBack(asked(ttl), SCHEMA, limits), 0, 0
     found: list[tuple[Any, ...]] = []
 
@@ -112,7 +112,7 @@ def test_looking_back_equals_a_plain_loop(steps: list[Step], ttl: int, width: in
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(look_back, "_WAITING", width)
         patch.setattr(timed_rows, "WAITING_ROWS", 5)
-        assert run(steps, ttl, Limits(memory=memory)) == expected(steps, ttl)
+        assert run(steps, ttl, StorageLimits(memory=memory)) == expected(steps, ttl)
 
 
 def test_rows_of_a_key_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:

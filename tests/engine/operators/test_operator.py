@@ -22,7 +22,7 @@ from arroyo_udf_plugin.engine.operators import state
 from arroyo_udf_plugin.engine.operators.blocks import Block, Columns
 from arroyo_udf_plugin.engine.operators.operator import Operator
 from arroyo_udf_plugin.engine.operators.stages import Dead, Item
-from arroyo_udf_plugin.engine.operators.watermarks import EventTime, Watermark
+from arroyo_udf_plugin.engine.operators.watermarks import EventClock, Watermark
 from arroyo_udf_plugin.host.runtime import Runtime
 
 
@@ -389,7 +389,7 @@ def test_event_time_ignores_rows_without_one_and_never_falls() -> None:
     def of(*times: int | None) -> Block:
         return _times(pa.RecordBatch.from_arrays([pa.array(times, schema.types[0])], schema=schema))
 
-    clock = EventTime(schema, "t", lateness=5_000_000)
+    clock = EventClock(schema, "t", lateness=5_000_000)
     assert clock.after(of(None, None)) is None
     assert clock.after(of(10, None, 30, 20)) == 25_000_000
     assert clock.after(of(29)) is None
@@ -399,9 +399,9 @@ def test_event_time_ignores_rows_without_one_and_never_falls() -> None:
     clock.restore([26_000_000, None])
     assert clock.time is None
     with pytest.raises(InvalidArgument, match="there is no column 'u' among t"):
-        EventTime(schema, "u")
+        EventClock(schema, "u")
     with pytest.raises(InvalidArgument, match="column 'x' is int64"):
-        EventTime(gates.SCHEMA, "x")
+        EventClock(gates.SCHEMA, "x")
 
 
 @settings(max_examples=50, deadline=None)
@@ -411,9 +411,11 @@ def test_watermarks_of_expressions(batches: list[list[int | None]]) -> None:
     schema = pa.schema([("seconds", pa.int64())])
     computed = {"at": "to_timestamp_millis(seconds * 1000)", "n": "seconds"}
     clocks = {
-        EventTime(schema, "at", 7, computed): lambda n: n,
-        EventTime(schema, "at", 7, computed, "CASE WHEN 120 / n > 4 THEN at END"): lambda n: n if 0 < n <= 24 else None,
-        EventTime(schema, "seconds", 7, None, "to_timestamp(120 / seconds)"): lambda n: 120 // n if n else None,
+        EventClock(schema, "at", 7, computed): lambda n: n,
+        EventClock(schema, "at", 7, computed, "CASE WHEN 120 / n > 4 THEN at END"): lambda n: (
+            n if 0 < n <= 24 else None
+        ),
+        EventClock(schema, "seconds", 7, None, "to_timestamp(120 / seconds)"): lambda n: 120 // n if n else None,
     }
     for clock, of in clocks.items():
         latest = None
@@ -437,7 +439,7 @@ def test_watermarks_of_expressions(batches: list[list[int | None]]) -> None:
 )
 def test_expressions_that_are_no_times(computed: dict[str, str] | None, watermark: str | None, error: str) -> None:
     with pytest.raises(InvalidArgument, match=error):
-        EventTime(pa.schema([("n", pa.int64())]), "at", 0, computed, watermark)
+        EventClock(pa.schema([("n", pa.int64())]), "at", 0, computed, watermark)
 
 
 def test_times_in_text_may_lack_a_zone() -> None:
@@ -447,7 +449,7 @@ def test_times_in_text_may_lack_a_zone() -> None:
         pa.array(["2020-01-01", "1970-01-01 00:00:02", "NA", "later", "2020-01-01T01:00:00+01:00"], pa.string()),
     )
     batch = pa.RecordBatch.from_arrays([cells], names=["t"])
-    clock = EventTime(batch.schema, "t")
+    clock = EventClock(batch.schema, "t")
     new_year = 1_577_836_800 * 10**9
     assert clock.after(_times(batch.slice(1, 3))) == 2 * 10**9
     assert clock.after(_times(batch)) == new_year

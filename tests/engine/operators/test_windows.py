@@ -25,9 +25,9 @@ from arroyo_udf_plugin.engine.datafusion.query import WrongQuery
 from arroyo_udf_plugin.engine.windows import panes, sessions
 from arroyo_udf_plugin.engine.windows.grouping import Grouping
 from arroyo_udf_plugin.engine.windows.opened import opened
-from arroyo_udf_plugin.engine.windows.panes import Windows
-from arroyo_udf_plugin.engine.windows.spans import Hop, Months, Session, Steps, bounded, unusable
-from arroyo_udf_plugin.engine.windows.storage import Limits, Some, Storage
+from arroyo_udf_plugin.engine.windows.panes import WindowPanes
+from arroyo_udf_plugin.engine.windows.spans import Hop, Months, Session, WindowSteps, bounded, unusable
+from arroyo_udf_plugin.engine.windows.storage import Some, Storage, StorageLimits
 
 ROWS_OF = st.lists(
     st.tuples(st.sampled_from(["a", "b", None]), st.none() | st.integers(-5, 5), st.integers(-40, 60)), max_size=8
@@ -47,7 +47,7 @@ STEPS = st.lists(ROWS_OF | st.integers(-45, 65) | st.just("kept"), max_size=12)
     ids=["tumble", "hop", "months", "hop of months"],
 )
 def test_windows_are_those_of_the_model(
-    window: Steps, bounds: Bounds, unit: int, aggregates: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    window: WindowSteps, bounds: Bounds, unit: int, aggregates: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the batches, the watermarks and the restarts; and with merges after few rows."""
     monkeypatch.setattr(panes, "WAITING_ROWS", 5)
@@ -59,7 +59,7 @@ def test_windows_are_those_of_the_model(
 
 def against_the_model(asked: Grouping, new_model: Callable[[], Model | SessionModel], unit: int = 1) -> None:
     """Rows are kept in files, if there are more than a few. unit: of times."""
-    limits = Limits(memory=100 if asked.aggregates is ROWS else 1 << 20)
+    limits = StorageLimits(memory=100 if asked.aggregates is ROWS else 1 << 20)
 
     @settings(max_examples=40, deadline=None)
     @given(STEPS)
@@ -128,7 +128,7 @@ def test_keys_of_sessions_may_be_anything(aggregates: dict[str, str], monkeypatc
 
 
 def test_a_row_is_late_when_its_last_window_is_closed() -> None:
-    windows = Windows(grouping(12, 4), SCHEMA)
+    windows = WindowPanes(grouping(12, 4), SCHEMA)
     windows.watermark = 12
     assert not list(windows.close())
     assert add(windows, batch([("a", 1, 0)])) == 1
@@ -140,7 +140,7 @@ def test_a_row_is_late_when_its_last_window_is_closed() -> None:
 
 
 def test_windows_are_over_when_the_watermark_reaches_their_end() -> None:
-    windows = Windows(grouping(), SCHEMA)
+    windows = WindowPanes(grouping(), SCHEMA)
     windows.add(batch([("a", 1, 9)]))
     windows.watermark = 9
     assert not list(windows.close())
@@ -151,7 +151,7 @@ def test_windows_are_over_when_the_watermark_reaches_their_end() -> None:
 
 def test_parts_stay_small() -> None:
     """A million rows of a hundred keys are a few thousand parts."""
-    windows = Windows(grouping(1_000), SCHEMA)
+    windows = WindowPanes(grouping(1_000), SCHEMA)
     keys, times = [f"k{n % 100}" for n in range(8192)], [n % 1_000 for n in range(8192)]
     rows = pa.RecordBatch.from_arrays(
         [pa.array(keys), pa.array(range(8192), pa.int64()), pa.array(times, pa.timestamp("ns"))], schema=SCHEMA
@@ -171,7 +171,7 @@ def test_what_is_more_than_the_limit_is_in_files(
 ) -> None:
     """Memory stays flat, also while it is written to a checkpoint; nobody sees the files."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    limits, before = Limits(memory=2 << 20), pa.total_allocated_bytes()
+    limits, before = StorageLimits(memory=2 << 20), pa.total_allocated_bytes()
     asked = dataclasses.replace(grouping(aggregates={"n": "count(*)", "d": "count(DISTINCT x)"}), window=window)
     windows = opened(asked, SCHEMA, limits)
     for number in range(20):
@@ -194,7 +194,7 @@ def test_what_is_more_than_the_limit_is_in_files(
 @pytest.mark.parametrize("window", WINDOWS_OF_MANY, ids=["tumble", "hop", "session"])
 def test_what_is_more_than_the_limit_of_the_disk_is_refused(window: Hop | Session) -> None:
     asked = dataclasses.replace(grouping(aggregates=ROWS), window=window)
-    windows = opened(asked, SCHEMA, Limits(memory=2 << 20, disk=5 << 20))
+    windows = opened(asked, SCHEMA, StorageLimits(memory=2 << 20, disk=5 << 20))
     words = r"2 MiB in memory \(memory_limit\) and 5 MiB on the disk \(disk_limit\)"
     with pytest.raises(InvalidArgument, match=words):
         collections.deque(map(windows.add, map(many, range(40))), maxlen=0)
@@ -202,7 +202,7 @@ def test_what_is_more_than_the_limit_of_the_disk_is_refused(window: Hop | Sessio
 
 def test_a_folder_that_cannot_be_written_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", "/nowhere")
-    windows = opened(grouping(aggregates=ROWS), SCHEMA, Limits(memory=1))
+    windows = opened(grouping(aggregates=ROWS), SCHEMA, StorageLimits(memory=1))
     with pytest.raises(InvalidArgument, match="cannot write rows of open windows to /nowhere: No such file"):
         windows.add(batch([("a", 1, 1)]))
 
@@ -220,7 +220,7 @@ def test_columns_in_files_have_their_types() -> None:
     """Cells of text files are known to us alone."""
     type_ = CellType(None)
     cells = pa.ExtensionArray.from_storage(type_, pa.array(["1", "2"]))
-    some = Some(Storage(Limits(memory=1)))
+    some = Some(Storage(StorageLimits(memory=1)))
     some.add(pa.record_batch({"c": cells, "x": [1, 2]}))
     assert some.disk
     assert [one.column("c") for one in some.batches] == [cells]
@@ -243,7 +243,7 @@ def test_min_and_max_of_nan_do_not_depend_on_the_order(
         "real": "max(x) FILTER (WHERE x < 9)",
     }
     for values in itertools.permutations([math.nan, 1.0, -1.0, None]):
-        windows = Windows(grouping(keys=keys, aggregates=aggregates | others), schema)
+        windows = WindowPanes(grouping(keys=keys, aggregates=aggregates | others), schema)
         for value in values:
             columns = [pa.array(["a"]), pa.array([value], type_), pa.array([1], pa.timestamp("ns"))]
             windows.add(pa.RecordBatch.from_arrays(columns, schema=schema))
@@ -263,7 +263,7 @@ def test_min_and_max_of_nan_do_not_depend_on_the_order(
 )
 def test_what_cannot_be_grouped(asked: dict[str, Any], text: str) -> None:
     with pytest.raises(WrongQuery, match=text):
-        Windows(grouping(**asked), SCHEMA)
+        WindowPanes(grouping(**asked), SCHEMA)
 
 
 def test_aggregates_in_parts_are_those_of_datafusion(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -274,7 +274,7 @@ def test_aggregates_in_parts_are_those_of_datafusion(monkeypatch: pytest.MonkeyP
     columns = [[True, False, None, True], [12, 10, None, 3], [1, 2, 3, 4]]
     arrays = [pa.array(column, type_) for column, type_ in zip(columns, schema.types, strict=True)]
     rows = pa.RecordBatch.from_arrays(arrays, schema=schema)
-    windows = Windows(grouping(keys=(), aggregates={f"v{n}": text for n, text in enumerate(texts)}), schema)
+    windows = WindowPanes(grouping(keys=(), aggregates={f"v{n}": text for n, text in enumerate(texts)}), schema)
     for row in range(4):
         windows.add(rows.slice(row, 1))
     assert sum(batch.num_rows for batch in windows.kept()) < 4
@@ -290,14 +290,14 @@ def test_aggregates_in_parts_are_those_of_datafusion(monkeypatch: pytest.MonkeyP
 )
 def test_what_is_counted(text: str) -> None:
     """Values that are not null, also of an expression that begins with a number."""
-    windows = Windows(grouping(keys=(), aggregates={"n": text, "all": "count(1)"}), SCHEMA)
+    windows = WindowPanes(grouping(keys=(), aggregates={"n": text, "all": "count(1)"}), SCHEMA)
     windows.add(batch([("a", 1, 1), ("a", None, 2)]))
     assert shown(windows.close(all_of_them=True)) == [(0, 10, 1, 2)]
 
 
 def test_times_with_centuries_between_them() -> None:
     """Their distance needs more than 64 bits."""
-    windows, century = Windows(grouping(keys=(), aggregates={"n": "count(*)"}), SCHEMA), 3_155_760_000_000_000_000
+    windows, century = WindowPanes(grouping(keys=(), aggregates={"n": "count(*)"}), SCHEMA), 3_155_760_000_000_000_000
     windows.add(batch([("a", 1, -2 * century - 3), ("a", 1, 2 * century + 5), ("a", 1, 3)]))
     assert shown(windows.close(all_of_them=True)) == [
         (-2 * century - 10, -2 * century, 1),

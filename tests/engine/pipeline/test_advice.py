@@ -36,7 +36,7 @@ from arroyo_udf_plugin.engine.execution.store import open_store
 from arroyo_udf_plugin.engine.pipeline.description import Checkpoints, EventTime, Pipeline, Sql, Windows
 from arroyo_udf_plugin.engine.pipeline.plan import plan
 from arroyo_udf_plugin.errors import ArroyoUdfError
-from arroyo_udf_plugin.testing.turns import InTurn, Turns
+from arroyo_udf_plugin.testing.turns import InTurn, ReadTurns
 
 Step = tuple[Pipeline, str] | Pipeline
 Case = Callable[[], Iterator[Step]]
@@ -87,13 +87,13 @@ class Crash(Exception):
 
 def run_in_steps(pipeline: Pipeline) -> None:
     """With an epoch for each batch that is read."""
-    turns = Turns()
+    turns = ReadTurns()
     with contextlib.closing(plan(pipeline)) as planned:
         inputs = [dataclasses.replace(one, source=InTurn(one.source, turns)) for one in planned.inputs]
         runner.run(
             dataclasses.replace(planned, inputs=inputs),
             checkpoints=open_store("state"),
-            interval=Turns.INTERVAL,
+            interval=ReadTurns.INTERVAL,
             progress=turns.hear,
         )
 

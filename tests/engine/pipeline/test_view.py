@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from arroyo_udf_plugin.cli.view import Lines, Rates, cells, view
+from arroyo_udf_plugin.cli.view import PlainLines, Rates, cells, view
 from arroyo_udf_plugin.engine.execution.progress import CheckpointProgress, OperatorProgress, Progress, Subtask
 from arroyo_udf_plugin.engine.operators.stages import Counts
 from arroyo_udf_plugin.host.statistics import Latency
@@ -49,7 +49,7 @@ def progress(seconds: float, rows: int, **others: object) -> Progress:
 
 
 def test_a_line_each_ten_seconds(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = Lines("flights")
+    lines = PlainLines("flights")
     for second in range(0, 26, 2):
         lines.show(progress(second, 100 * second))
     assert capsys.readouterr().err.splitlines() == [
@@ -59,7 +59,7 @@ def test_a_line_each_ten_seconds(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_latest_checkpoint_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    Lines("flights").show(progress(10, 100, total=None, checkpoint=CheckpointProgress(7)))
+    PlainLines("flights").show(progress(10, 100, total=None, checkpoint=CheckpointProgress(7)))
     assert capsys.readouterr().err.startswith("flights: 200 rows read, 100 written, checkpoint 7, 10 rows/s")
 
 
@@ -93,7 +93,7 @@ def test_without_rich_a_terminal_gets_lines(
     for name in ("rich.console", "rich.live"):
         monkeypatch.setitem(sys.modules, name, None)
     with view("flights") as shown:
-        assert isinstance(shown, Lines)
+        assert isinstance(shown, PlainLines)
     assert "pip install 'arroyo_udf_plugin[engine]'" in capsys.readouterr().err
 
 

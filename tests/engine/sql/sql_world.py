@@ -23,7 +23,7 @@ from plain_json import plain
 
 from arroyo_udf_plugin import failpoints
 from arroyo_udf_plugin.engine.connectors.parts import Parts
-from arroyo_udf_plugin.engine.datafusion.native_calls import Written, with_native
+from arroyo_udf_plugin.engine.datafusion.native_calls import RewrittenText, with_native
 from arroyo_udf_plugin.engine.execution.embedded import run_pipeline
 from arroyo_udf_plugin.engine.pipeline.description import Checkpoints, Pipeline
 from arroyo_udf_plugin.engine.pipeline.plan import plan
@@ -309,7 +309,7 @@ def reference(text: str, functions: dict[str, Any]) -> dict[str, list[str]]:
     return results
 
 
-def _type_of_step(step: Written) -> pa.DataType:
+def _type_of_step(step: RewrittenText) -> pa.DataType:
     return pa.int64() if re.match(r"\(?(id|small|alt)\b", step.text) else pa.string()
 
 

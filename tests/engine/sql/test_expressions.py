@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from arroyo_udf_plugin.engine.datafusion.tokens import tokens
-from arroyo_udf_plugin.engine.planner.expressions import Call, Case, Expression, Group, Operation, conjuncts
+from arroyo_udf_plugin.engine.planner.expressions import CallExpression, Case, Expression, Group, Operation, conjuncts
 from arroyo_udf_plugin.engine.planner.parsing import parsed
 from arroyo_udf_plugin.engine.planner.text import Text, Wrong
 
@@ -23,8 +23,8 @@ def shown(node: Expression) -> str:
     inner = [shown(child) for child in node.children]
     if isinstance(node, Operation):
         return f"({' '.join([node.operators[0], *inner])})"
-    if isinstance(node, Call | Case):
-        return f"{node.name if isinstance(node, Call) else 'case'}({', '.join(inner)})"
+    if isinstance(node, CallExpression | Case):
+        return f"{node.name if isinstance(node, CallExpression) else 'case'}({', '.join(inner)})"
     if isinstance(node, Group):
         return f"[{', '.join(inner)}]"
     return " ".join(token.text for token in node.part)

@@ -21,7 +21,7 @@ from arroyo_udf_plugin.engine.connectors.standard_output import StandardOutput
 from arroyo_udf_plugin.engine.execution.embedded import run_pipeline
 from arroyo_udf_plugin.engine.pipeline.description import described
 from arroyo_udf_plugin.engine.planner.script import Script
-from arroyo_udf_plugin.engine.planner.text import Refused
+from arroyo_udf_plugin.engine.planner.text import InvalidQuery
 from arroyo_udf_plugin.errors import ArroyoUdfError
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -47,7 +47,7 @@ def written() -> list[str]:
 
 
 def refusal(text: str) -> str:
-    with pytest.raises(Refused) as error:
+    with pytest.raises(InvalidQuery) as error:
         Script("query.sql", text)
     return str(error.value)
 

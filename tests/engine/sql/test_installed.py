@@ -16,7 +16,7 @@ from sql_world import run
 
 from arroyo_udf_plugin.engine.planner.installed import installed
 from arroyo_udf_plugin.engine.planner.script import Script
-from arroyo_udf_plugin.engine.planner.text import Refused
+from arroyo_udf_plugin.engine.planner.text import InvalidQuery
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -56,7 +56,7 @@ def site(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def refusal(text: str) -> str:
-    with pytest.raises(Refused) as error:
+    with pytest.raises(InvalidQuery) as error:
         run(text, ())
     return str(error.value).partition(":")[2]
 

@@ -14,7 +14,7 @@ import pytest
 from datafusion import SessionConfig, SessionContext
 
 from arroyo_udf_plugin.engine.execution.embedded import run_pipeline
-from arroyo_udf_plugin.engine.execution.progress import Summary
+from arroyo_udf_plugin.engine.execution.progress import PipelineSummary
 from arroyo_udf_plugin.engine.planner.script import Script
 from arroyo_udf_plugin.errors import ArroyoUdfError
 
@@ -41,7 +41,7 @@ def write(name: str, rows: list[tuple[int, int, int]], number: int = 0) -> pa.Ta
     return found
 
 
-def run(text: str, parallelism: int = 1) -> Summary:
+def run(text: str, parallelism: int = 1) -> PipelineSummary:
     pipeline = Script("query.sql", f"{OUT} {text}", ()).pipeline
     return run_pipeline(pipeline.model_copy(update={"parallelism": parallelism}))
 
@@ -50,7 +50,7 @@ def rows() -> list[dict[str, Any]]:
     return sorted(ds.dataset("out").to_table().to_pylist(), key=str)
 
 
-def late(summary: Summary) -> int:
+def late(summary: PipelineSummary) -> int:
     return sum(operator.counts.late for operator in summary.progress.operators)
 
 

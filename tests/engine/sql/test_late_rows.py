@@ -15,7 +15,7 @@ from sql_world import Killed, killer
 
 from arroyo_udf_plugin import failpoints
 from arroyo_udf_plugin.engine.execution.embedded import run_pipeline
-from arroyo_udf_plugin.engine.execution.progress import Summary
+from arroyo_udf_plugin.engine.execution.progress import PipelineSummary
 from arroyo_udf_plugin.engine.pipeline.description import Checkpoints, Join, Windows
 from arroyo_udf_plugin.engine.planner.script import Script
 
@@ -45,7 +45,7 @@ def grouped() -> list[list[int]]:
     return sorted(sorted(row["xs"]) for row in ds.dataset("out").to_table().to_pylist())
 
 
-def late(summary: Summary) -> int:
+def late(summary: PipelineSummary) -> int:
     return sum(operator.counts.late for operator in summary.progress.operators)
 
 
@@ -104,7 +104,7 @@ def test_each_row_is_in_a_window_or_a_dead_letter_once(
         write(number, [20 * number + seed.randrange(-200, 20) for _ in range(size)], number * size)
     told = script(f"SET allowed_lateness = '8 seconds'; {LETTERS} {GROUPED}")
 
-    def engine(number: int) -> Summary:
+    def engine(number: int) -> PipelineSummary:
         checkpoints = Checkpoints(place="state", every_rows=4)
         width = widths[number % 2]
         return run_pipeline(

@@ -14,7 +14,7 @@ from sql_world import PLANES, pipeline_of, run, run_killed
 from arroyo_udf_plugin.engine.connectors.database import open_database
 from arroyo_udf_plugin.engine.connectors.table import Table
 from arroyo_udf_plugin.engine.pipeline.description import Join, Lookup, Sql
-from arroyo_udf_plugin.engine.planner.text import Refused
+from arroyo_udf_plugin.engine.planner.text import InvalidQuery
 
 pytestmark = [pytest.mark.usefixtures("folder"), pytest.mark.once]
 
@@ -135,7 +135,7 @@ def test_early_conditions_change_no_result(kind: str) -> None:
 
 
 def test_a_name_of_two_tables_is_refused_in_a_condition() -> None:
-    with pytest.raises(Refused, match="small is a column of f and p"):
+    with pytest.raises(InvalidQuery, match="small is a column of f and p"):
         pipeline_of("SELECT f.id FROM flights f JOIN planes p ON f.tail = p.tail WHERE small > 0;", [])
 
 

@@ -22,7 +22,7 @@ from arroyo_udf_plugin.engine.pipeline.description import Checkpoints
 from arroyo_udf_plugin.engine.pipeline.explain import explained
 from arroyo_udf_plugin.engine.pipeline.plan import plan
 from arroyo_udf_plugin.engine.planner.script import Script
-from arroyo_udf_plugin.engine.planner.text import Refused
+from arroyo_udf_plugin.engine.planner.text import InvalidQuery
 from arroyo_udf_plugin.errors import RowError
 
 pytestmark = pytest.mark.once
@@ -153,7 +153,7 @@ def test_a_row_of_an_async_function_that_fails_ends_it(calls: Callable[[], list[
 
 def test_a_policy_is_for_a_view(calls: Callable[[], list[str]]) -> None:
     policy = "SET on_error = 'null';"
-    with pytest.raises(Refused, match=r"share is called in a query over all rows.* call it in a view"):
+    with pytest.raises(InvalidQuery, match=r"share is called in a query over all rows.* call it in a view"):
         script("SELECT sum(share(n, of)) AS s FROM t", policy)
     view = "CREATE VIEW shares AS SELECT share(n, of) AS s FROM t;"
     assert answer("SELECT sum(s) AS s FROM shares", policy, view) == [{"s": 5.0}]
@@ -169,7 +169,7 @@ def test_overflow_is_as_the_guide_says(calls: Callable[[], list[str]]) -> None:
 def test_sources_without_an_end_have_no_answer(calls: Callable[[], list[str]]) -> None:
     endless = "CREATE TABLE e (n BIGINT) WITH (connector = 'filesystem', path = 't.csv', 'source.watch' = '1 hour');"
     for query in ("SELECT DISTINCT n FROM e", "SELECT n FROM t WHERE n IN (SELECT n FROM e)"):
-        with pytest.raises(Refused, match=r"DISTINCT is not supported|a query inside an expression"):
+        with pytest.raises(InvalidQuery, match=r"DISTINCT is not supported|a query inside an expression"):
             script(query, endless)
 
 
@@ -185,7 +185,7 @@ def test_errors_have_places_and_name_what_to_write(calls: Callable[[], list[str]
         ("SELECT n FROM t ASOF JOIN t b MATCH_CONDITION (t.n >= b.n) ON t.n = b.n", "ASOF JOIN is not supported"),
         ("SELECT n FROM t WHERE EXISTS (SELECT max(b.n) FROM t b WHERE b.n = t.of AND share(b.n, 1) > 0)", "a JOIN"),
     ):
-        with pytest.raises(Refused, match=told):
+        with pytest.raises(InvalidQuery, match=told):
             script(query)
 
 
@@ -212,7 +212,7 @@ def test_a_view_without_an_answer_says_so_to_all_that_select_from_it(calls: Call
     endless = "CREATE TABLE e (n BIGINT) WITH (connector = 'filesystem', path = 't.csv', 'source.watch' = '1 hour');"
     view = "CREATE VIEW v AS SELECT DISTINCT n FROM e;"
     for query in ("SELECT * FROM v", "SELECT t.n FROM t JOIN v ON t.n = v.n"):
-        with pytest.raises(Refused, match="DISTINCT is not supported"):
+        with pytest.raises(InvalidQuery, match="DISTINCT is not supported"):
             script(query, endless, view)
 
 

@@ -15,7 +15,7 @@ from sql_world import PRELUDE, Query, reference, run, run_killed
 from arroyo_udf_plugin import load
 from arroyo_udf_plugin.engine.pipeline.plan import plan
 from arroyo_udf_plugin.engine.planner.script import Script
-from arroyo_udf_plugin.engine.planner.text import Refused
+from arroyo_udf_plugin.engine.planner.text import InvalidQuery
 
 QUERIES = {path.stem: Query.read(path) for path in sorted((Path(__file__).parent / "queries").glob("*.sql"))}
 ANSWERED = {name: query for name, query in QUERIES.items() if query.refused is None}
@@ -87,7 +87,7 @@ def refusal(text: str) -> str:
         with script.located():
             plan(script.pipeline).close()
 
-    with pytest.raises(Refused) as error:
+    with pytest.raises(InvalidQuery) as error:
         planned()
     lines = []
     for line in str(error.value).splitlines():

@@ -20,7 +20,7 @@ from arroyo_udf_plugin.engine.pipeline.explain import explained
 from arroyo_udf_plugin.engine.pipeline.plan import plan
 from arroyo_udf_plugin.engine.pipeline.problems import InvalidPipeline
 from arroyo_udf_plugin.engine.planner.script import Script
-from arroyo_udf_plugin.engine.planner.text import Refused
+from arroyo_udf_plugin.engine.planner.text import InvalidQuery
 from arroyo_udf_plugin.errors import InvalidArgument, RowError
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -44,7 +44,7 @@ def rows(path: str = "out") -> list[dict[str, Any]]:
 
 
 def refusal(text: str) -> str:
-    with pytest.raises(Refused) as error:
+    with pytest.raises(InvalidQuery) as error:
         pipeline(text)
     return str(error.value)
 
@@ -287,7 +287,7 @@ def test_a_function_with_a_timeout_needs_worker_processes() -> None:
         "from arroyo_udf_plugin import udf\n\n@udf(timeout=60)\ndef slow(n: int) -> int:\n    return n + 1\n"
     )
     text = f"{FLIGHTS_TABLE} {OUT}\nINSERT INTO out SELECT slow(id) AS n FROM flights WHERE id < 2"
-    with pytest.raises(Refused) as error:
+    with pytest.raises(InvalidQuery) as error:
         Script("query.sql", text, ["own.py"])
     assert str(error.value) == (
         "query.sql:2:24: slow has a timeout, and only worker processes keep one: write SET isolation = 'process', or "

@@ -14,7 +14,7 @@ import pytest
 from datafusion import SessionConfig, SessionContext
 
 from arroyo_udf_plugin.engine.execution.embedded import run_pipeline
-from arroyo_udf_plugin.engine.execution.progress import Summary
+from arroyo_udf_plugin.engine.execution.progress import PipelineSummary
 from arroyo_udf_plugin.engine.planner.script import Script
 from arroyo_udf_plugin.errors import RowError
 
@@ -27,7 +27,7 @@ GROUPED = f"{TABLE} INSERT INTO out SELECT tumble(interval '10 seconds') AS w, s
 ROWS, FILES = 60_000, 8
 
 
-def run(text: str, parallelism: int = 1, udfs: tuple[str, ...] = (), **others: Any) -> Summary:
+def run(text: str, parallelism: int = 1, udfs: tuple[str, ...] = (), **others: Any) -> PipelineSummary:
     pipeline = Script("query.sql", f"{OUT} {text}", udfs).pipeline
     return run_pipeline(pipeline.model_copy(update={"parallelism": parallelism}), **others)
 

@@ -16,7 +16,7 @@ from sql_world import FUNCTIONS, PRELUDE, Query, pipeline_of, reference, results
 
 from arroyo_udf_plugin import build, load
 from arroyo_udf_plugin.engine.planner.script import Script
-from arroyo_udf_plugin.engine.planner.text import Refused
+from arroyo_udf_plugin.engine.planner.text import InvalidQuery
 
 QUERIES = (Path(__file__).parent / "queries").resolve()
 
@@ -42,7 +42,7 @@ def told(query: Query, functions: dict[str, object]) -> str:
         with script.located():
             pipeline = pipeline_of(query.text, ["story.py"])
             columns = results_of(pipeline)
-    except Refused as error:
+    except InvalidQuery as error:
         places = [line.split(":", 2) for line in str(error).splitlines()]
         return "-- refused " + "\n-- ".join(f"{int(line) - 1}:{rest}" for _, line, rest in places) + "\n"
     results = reference(query.reference, functions)

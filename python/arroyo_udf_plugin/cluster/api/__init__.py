@@ -34,7 +34,7 @@ from ..security import App, Guard
 from . import failures, health
 from .checkpoints import router as checkpoints
 from .connectors import router as connectors
-from .dependencies import Parts
+from .dependencies import ApiParts
 from .health import metrics_of
 from .health import router as ping
 from .jobs import router as jobs
@@ -48,7 +48,7 @@ from .udfs import router as udfs
 _ORGANIZATION = "/v1/admin/organizations/{organization_id}"
 
 
-def create_app(parts: Parts) -> App:
+def create_app(parts: ApiParts) -> App:
     """The API as an ASGI app, below /api, with /metrics and /health beside it."""
     api = fastapi.FastAPI(
         title="Arroyo UDF",

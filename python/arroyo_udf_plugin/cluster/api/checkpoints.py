@@ -17,8 +17,8 @@ from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
 from ...engine.execution.epoch_files import EpochFiles
-from ...engine.execution.savepoints import Savepoint as Taken
 from ...engine.execution.savepoints import Savepoints
+from ...engine.execution.savepoints import TakenSavepoint as Taken
 from ...engine.execution.store import Store, open_store
 from ...engine.pipeline.description import Pipeline as Description
 from ...engine.pipeline.plan import sink_names
@@ -26,9 +26,9 @@ from ...errors import InvalidArgument, WrongCheckpoints
 from ..database import history, places
 from ..database import pipelines as rows
 from ..database.database import now
-from ..database.models import Checkpoint as TakenCheckpoint
-from ..database.pipelines import Whole
-from .dependencies import Parts, ThePart
+from ..database.models import CheckpointRow as TakenCheckpoint
+from ..database.pipelines import WholeJob
+from .dependencies import ApiParts, ThePart
 from .failures import Refusal
 from .jobs import job_at
 from .responses import pipeline_of
@@ -192,7 +192,7 @@ def restore(parts: ThePart, id: str, job_id: str, asked: RestorePost) -> Pipelin
     return told
 
 
-def _check_doubles(whole: Whole, asked: RestorePost) -> None:
+def _check_doubles(whole: WholeJob, asked: RestorePost) -> None:
     fates = {one.sink: one.later_rows for one in _later_rows(whole)}
     unknown = [name for name in asked.accept_doubles if name not in fates]
     if unknown:
@@ -206,7 +206,7 @@ def _check_doubles(whole: Whole, asked: RestorePost) -> None:
         )
 
 
-def _later_rows(whole: Whole) -> Iterator[LaterRows]:
+def _later_rows(whole: WholeJob) -> Iterator[LaterRows]:
     described = Description.model_validate_json(json.dumps(whole.pipeline.program["pipeline"]))
     for name, sink in zip(sink_names(described), described.sinks, strict=True):
         yield LaterRows(sink=name, later_rows=sink.fate)
@@ -220,12 +220,12 @@ def _there(store: Store) -> set[int]:
         return set(EpochFiles(store).numbers())
 
 
-def _retained(session: Session, whole: Whole) -> list[TakenCheckpoint]:
+def _retained(session: Session, whole: WholeJob) -> list[TakenCheckpoint]:
     found = history.checkpoints(session, whole.job.id)
     return [one for one in found if one.retained and one.history == whole.job.history]
 
 
-def _state(parts: Parts, id: str, job_id: str) -> Store:
+def _state(parts: ApiParts, id: str, job_id: str) -> Store:
     """Raises Refusal for a job that has no checkpoints."""
     with parts.database.read() as session:
         place = places.state_of(job_at(session, id, job_id).job)

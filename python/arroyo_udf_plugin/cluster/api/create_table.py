@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..database.models import ConnectionProfile, ConnectionTable
+from ..database.models import ConnectionProfileRow, ConnectionTableRow
 from ..database.sealing import Unopened
 from .connectors import KINDS, config_of
 from .shapes.connections import ConnectionSchema, Format, SourceField
@@ -30,7 +30,7 @@ _UNITS = {"second": "0", "millisecond": "3", "microsecond": "6", "nanosecond": "
 _FORMATS = ("json", "parquet", "raw_string", "csv", "tsv", "arrow")
 
 
-def statement_of(table: ConnectionTable, profile: ConnectionProfile | None) -> str:
+def statement_of(table: ConnectionTableRow, profile: ConnectionProfileRow | None) -> str:
     kind = KINDS[table.connector]
     schema = ConnectionSchema.model_validate(table.schema)
     options = {"connector": table.connector, **config_of(kind.table, table.config).options()}
@@ -51,11 +51,11 @@ def create_table(name: str, schema: ConnectionSchema, options: Mapping[str, str]
     return f"CREATE TABLE {_quoted(name)}{told} WITH ({given});"
 
 
-def variable_of(profile: ConnectionProfile, name: str) -> str:
+def variable_of(profile: ConnectionProfileRow, name: str) -> str:
     return f"{profile.id}_{name}".upper()
 
 
-def variables_of(profile: ConnectionProfile) -> dict[str, str]:
+def variables_of(profile: ConnectionProfileRow) -> dict[str, str]:
     """The values of a profile's secrets, by the names of their variables."""
     kind = KINDS.get(profile.connector)
     if kind is None:

@@ -25,7 +25,7 @@ from ..database.database import Database
 from ..database.models import STATES
 from ..database.pipelines import Chosen, alone, ended_previews, totals
 from ..functions.builder import Builder
-from ..functions.children import Limits
+from ..functions.children import ChildLimits
 from ..functions.fair_queue import Busy, Lane
 from ..monitoring.metrics import Families, Source
 from ..records import Records
@@ -37,7 +37,7 @@ from .streams import Streams
 
 
 @dataclass(frozen=True)
-class Parts:
+class ApiParts:
     """security: None: the embedding program checks requests itself. checkpoint_interval, preview_ttl: microseconds.
 
     wake: called after each new wish, for a controller in this process; it must not wait.
@@ -72,7 +72,7 @@ class Parts:
     @classmethod
     def configured(
         cls, database: Database, settings: Settings, wake: Callable[[], None], sources: Sequence[Source] = ()
-    ) -> Parts:
+    ) -> ApiParts:
         """Raises InvalidArgument for an API that would be open to others."""
         api = settings.api
         security = configured(api, settings.data)
@@ -97,8 +97,8 @@ class Parts:
         )
 
 
-def limits_of(limits: LimitSettings) -> Limits:
-    return Limits(
+def limits_of(limits: LimitSettings) -> ChildLimits:
+    return ChildLimits(
         seconds=limits.build_time,
         plan_seconds=limits.plan_time,
         memory=limits.build_memory,
@@ -107,12 +107,12 @@ def limits_of(limits: LimitSettings) -> Limits:
     )
 
 
-def parts_of(request: fastapi.Request) -> Parts:
-    found: Parts = request.app.state.parts
+def parts_of(request: fastapi.Request) -> ApiParts:
+    found: ApiParts = request.app.state.parts
     return found
 
 
-ThePart = Annotated[Parts, fastapi.Depends(parts_of)]
+ThePart = Annotated[ApiParts, fastapi.Depends(parts_of)]
 
 
 def _caller_of(request: fastapi.Request) -> Caller:
@@ -197,7 +197,7 @@ class Quotas:
             pipelines.delete(session, pipeline_id)
         return [job_id for _, job_id in old]
 
-    def check_change(self, session: Session, whole: pipelines.Whole, changes: Mapping[str, Any]) -> None:
+    def check_change(self, session: Session, whole: pipelines.WholeJob, changes: Mapping[str, Any]) -> None:
         """In the transaction that changes the wish of a job, or starts it. Raises Refusal if more would run by that."""
         _, job, status = whole
         is_asked = job.stop == "none" and (status.state == State.STOPPED or job.restart_nonce != status.restart_nonce)

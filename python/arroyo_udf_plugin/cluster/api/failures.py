@@ -27,7 +27,7 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.orm.exc import ObjectDeletedError, StaleDataError
 from starlette.exceptions import HTTPException
 
-from ..database.errors import Ended, InUse, NotFound, Taken, is_outage
+from ..database.errors import Ended, InUse, NameTaken, NotFound, is_outage
 from .shapes import WRONG_SHAPE, Failure
 
 _WITH_BODY = ("post", "put", "patch")
@@ -69,7 +69,7 @@ def install(app: fastapi.FastAPI) -> None:
     """Makes an app answer so."""
     app.add_exception_handler(Refusal, refused)
     app.add_exception_handler(NotFound, _not_found)
-    for kind in (Taken, InUse):
+    for kind in (NameTaken, InUse):
         app.add_exception_handler(kind, _conflict)
     app.add_exception_handler(Ended, _ended)
     app.add_exception_handler(SQLAlchemyError, _of_database)

@@ -14,7 +14,7 @@ from starlette.requests import Request
 
 from ..monitoring.exposition import Exposition
 from ..tokens import Caller
-from .dependencies import Parts, TheCaller, ThePart
+from .dependencies import ApiParts, TheCaller, ThePart
 from .failures import LOG, Refusal
 from .shapes import Login
 
@@ -69,7 +69,7 @@ async def login(request: fastapi.Request, parts: ThePart, code: str = "") -> Res
     return answer
 
 
-def _log_in(parts: Parts, answer: Response, caller: Caller, request: fastapi.Request) -> None:
+def _log_in(parts: ApiParts, answer: Response, caller: Caller, request: fastapi.Request) -> None:
     cookie = None if parts.security is None else parts.security.session_cookie(caller, request.headers.get("host", ""))
     if cookie is not None:
         answer.headers["set-cookie"] = cookie
@@ -87,7 +87,7 @@ async def live(request: Request) -> JSONResponse:
 
 async def ready(request: Request) -> JSONResponse:
     """It can work: the database answers, and is of its revision; and the controller of this process, if any, lives."""
-    parts: Parts = request.app.state.parts
+    parts: ApiParts = request.app.state.parts
     try:
         await run_in_threadpool(parts.database.check)
     except Exception as error:

@@ -17,7 +17,7 @@ from ..database import history
 from ..database import pipelines as rows
 from ..database.database import now
 from ..database.errors import NotFound
-from ..database.pipelines import Whole
+from ..database.pipelines import WholeJob
 from ..records import Counted
 from ..reports import upgraded
 from .dependencies import After, Labels, Limit, States, ThePart, chosen, most
@@ -30,7 +30,7 @@ router = fastapi.APIRouter(tags=["jobs"])
 _LEVELS: tuple[Level, ...] = ("error", "warn", "info")
 
 
-def job_at(session: Session, id: str, job_id: str) -> Whole:
+def job_at(session: Session, id: str, job_id: str) -> WholeJob:
     """The job of a pipeline. Raises NotFound."""
     whole = rows.get(session, id)
     if whole.job.id != job_id:

@@ -18,7 +18,7 @@ from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from ..database.models import TERMINAL
-from .dependencies import Parts, ThePart
+from .dependencies import ApiParts, ThePart
 from .failures import STREAM, Refusal
 from .jobs import job_at
 
@@ -43,7 +43,7 @@ async def output(
     return StreamingResponse(events, media_type="text/event-stream", headers=headers)
 
 
-def _has_ended(parts: Parts, id: str, job_id: str) -> bool:
+def _has_ended(parts: ApiParts, id: str, job_id: str) -> bool:
     """Raises Refusal if there are no rows to wait for."""
     with parts.database.read() as session:
         whole = job_at(session, id, job_id)
@@ -54,7 +54,7 @@ def _has_ended(parts: Parts, id: str, job_id: str) -> bool:
     return whole.status.state in TERMINAL
 
 
-async def _events(parts: Parts, job_id: str, number: int, ended: bool = False) -> AsyncIterator[str]:
+async def _events(parts: ApiParts, job_id: str, number: int, ended: bool = False) -> AsyncIterator[str]:
     """number: of the first event that the reader has not had. ended: the job has ended. A comment says that the stream
     is still there."""
     reader = parts.records.output(job_id, number)

@@ -20,14 +20,14 @@ from ...engine.execution.store import open_store
 from ...errors import InvalidArgument, InvalidState
 from ..database import history, places
 from ..database import pipelines as rows
-from ..database.errors import Ended, NotFound, Taken
+from ..database.errors import Ended, NameTaken, NotFound
 from ..database.models import id_of
-from ..database.pipelines import Whole
+from ..database.pipelines import WholeJob
 from ..database.sealing import opened
 from ..functions.allowed_paths import outside_of
 from ..functions.artifacts import moved
 from ..states import State
-from .dependencies import After, Labels, Limit, Parts, States, TheCaller, ThePart, checked, chosen, most
+from .dependencies import After, ApiParts, Labels, Limit, States, TheCaller, ThePart, checked, chosen, most
 from .failures import Refusal
 from .queries import PlannedQuery, plan_query
 from .responses import HIDDEN, NOT_TOLD, pipeline_of
@@ -90,21 +90,23 @@ async def create(parts: ThePart, caller: TheCaller, asked: PipelinePost, key: Ke
     return await _once(parts, id_of("pl", caller.name, key), asked, partial(_created, parts, asked))
 
 
-async def _once(parts: Parts, id: str, asked: PipelinePost, create: Callable[[str], Awaitable[Pipeline]]) -> Pipeline:
+async def _once(
+    parts: ApiParts, id: str, asked: PipelinePost, create: Callable[[str], Awaitable[Pipeline]]
+) -> Pipeline:
     """Makes a pipeline with this id, or tells the one that an earlier request of the same key has made."""
     made = await run_in_threadpool(_made, parts, id, asked)
     if made is not None:
         return made
     try:
         return await create(id)
-    except Taken:  # by a request of the same key, at the same moment
+    except NameTaken:  # by a request of the same key, at the same moment
         made = await run_in_threadpool(_made, parts, id, asked)
         if made is None:
             raise
         return made
 
 
-def _made(parts: Parts, id: str, asked: PipelinePost) -> Pipeline | None:
+def _made(parts: ApiParts, id: str, asked: PipelinePost) -> Pipeline | None:
     """Raises Refusal if another request had the same key."""
     try:
         whole = _read(parts, id)
@@ -123,7 +125,7 @@ async def create_as(parts: ThePart, id: OwnId, asked: PipelinePost) -> Pipeline:
     return await _created(parts, asked, id)
 
 
-async def _created(parts: Parts, asked: PipelinePost, id: str | None) -> Pipeline:
+async def _created(parts: ApiParts, asked: PipelinePost, id: str | None) -> Pipeline:
     _with_hidden(asked.env_vars or {}, {})
     found = await plan_query(
         parts,
@@ -153,7 +155,7 @@ async def _created(parts: Parts, asked: PipelinePost, id: str | None) -> Pipelin
     )
 
 
-def _check_place(parts: Parts, asked: PipelinePost) -> None:
+def _check_place(parts: ApiParts, asked: PipelinePost) -> None:
     """Raises Refusal for a place of the state that is none, or is outside of the folders that may be used."""
     if asked.state_url is None:
         return
@@ -173,7 +175,7 @@ async def preview(parts: ThePart, caller: TheCaller, asked: PreviewPost, key: Ke
     return await _once(parts, id_of("pl", caller.name, "preview", key), asked, partial(_previewed, parts, asked))
 
 
-async def _previewed(parts: Parts, asked: PreviewPost, id: str | None) -> Pipeline:
+async def _previewed(parts: ApiParts, asked: PreviewPost, id: str | None) -> Pipeline:
     name = f"preview_{time.time_ns() // 1_000_000}"
     sinks = "both" if asked.enable_sinks else "preview"
     _with_hidden(asked.env_vars or {}, {})
@@ -191,7 +193,7 @@ async def _previewed(parts: Parts, asked: PreviewPost, id: str | None) -> Pipeli
     )
 
 
-async def _stored(parts: Parts, asked: PipelinePost, found: PlannedQuery, **own: Any) -> Pipeline:
+async def _stored(parts: ApiParts, asked: PipelinePost, found: PlannedQuery, **own: Any) -> Pipeline:
     """The pipeline that was planned, with its job, which is to run. own: the rest of what `rows.create` takes."""
     program = found.program
     gone: list[str] = []
@@ -275,7 +277,7 @@ def _readable(variables: Mapping[str, Any]) -> Mapping[str, str]:
         raise Refusal(409, f"env_vars.{error}") from None
 
 
-def _check_change(parts: Parts, whole: Whole, changes: Mapping[str, Any]) -> None:
+def _check_change(parts: ApiParts, whole: WholeJob, changes: Mapping[str, Any]) -> None:
     """Raises Refusal for what would never happen, and for files that may not be used."""
     program = whole.pipeline.program
     if parts.roots is not None and "env_vars" in changes:
@@ -308,7 +310,7 @@ def act(parts: ThePart, asked: ActionPost) -> ActionResult:
     return result
 
 
-def _act(parts: Parts, session: Session, id: str, asked: ActionPost) -> None:
+def _act(parts: ApiParts, session: Session, id: str, asked: ActionPost) -> None:
     """Raises Refusal, NotFound, Ended."""
     if asked.action == "stop":
         rows.change(session, id, {"stop": asked.how or "checkpoint"})
@@ -351,7 +353,7 @@ async def restart(parts: ThePart, id: str, asked: PipelineRestart) -> Pipeline:
     return told
 
 
-async def _planned_anew(parts: Parts, id: str, asked: PipelineRestart) -> PlannedQuery:
+async def _planned_anew(parts: ApiParts, id: str, asked: PipelineRestart) -> PlannedQuery:
     """A pipeline as it would be created now. Raises Refusal if it could not go on from its checkpoints."""
     pipeline, job, _ = whole = await run_in_threadpool(_read, parts, id)
     found = await plan_query(
@@ -371,7 +373,7 @@ async def _planned_anew(parts: Parts, id: str, asked: PipelineRestart) -> Planne
     return found
 
 
-def _why_not(whole: Whole, fingerprint: Mapping[str, Any]) -> str | None:
+def _why_not(whole: WholeJob, fingerprint: Mapping[str, Any]) -> str | None:
     """Why the state in the job's checkpoints does not fit to a pipeline; None: it fits, as far as this tells."""
     place = places.state_of(whole.job)
     if place is None:
@@ -385,7 +387,7 @@ def _why_not(whole: Whole, fingerprint: Mapping[str, Any]) -> str | None:
         return f"its checkpoints cannot be read here ({error})"
 
 
-def _read(parts: Parts, id: str) -> Whole:
+def _read(parts: ApiParts, id: str) -> WholeJob:
     with parts.database.read() as session:
         return rows.get(session, id)
 

@@ -10,7 +10,7 @@ import pydantic
 from fastapi.responses import Response
 
 from ..database import connections as rows
-from ..database.models import ConnectionProfile as ProfileRow
+from ..database.models import ConnectionProfileRow as ProfileRow
 from ..database.sealing import Unopened
 from .connectors import KINDS, Kind, config_of
 from .dependencies import ThePart, for_admins

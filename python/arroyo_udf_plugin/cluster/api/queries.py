@@ -13,12 +13,12 @@ from starlette.concurrency import run_in_threadpool
 from ...errors import InvalidState
 from ..database import connections
 from ..database import udfs as saved_functions
-from ..database.models import ConnectionProfile, ConnectionTable
+from ..database.models import ConnectionProfileRow, ConnectionTableRow
 from ..database.sealing import opened
 from ..functions.builder import BuiltFunction, InvalidFunction
-from ..functions.messages import Diagnostic, Planned, Table
+from ..functions.messages import Diagnostic, PlanResult, SavedTable
 from .create_table import statement_of, variables_of
-from .dependencies import Parts
+from .dependencies import ApiParts
 from .failures import LOG, Refusal
 from .shapes.pipelines import LONGEST_INTERVAL, SHORTEST_INTERVAL, Location, Span, SqlDiagnostic, Udf
 
@@ -30,7 +30,7 @@ class PlannedQuery:
     variables: with the secrets of profiles.
     """
 
-    planned: Planned
+    planned: PlanResult
     functions: Mapping[str, BuiltFunction]
     tables: Sequence[str]
     variables: Mapping[str, str]
@@ -67,7 +67,7 @@ class PlannedQuery:
 
 
 async def plan_query(
-    parts: Parts,
+    parts: ApiParts,
     query: str,
     udfs: Sequence[Udf] | None,
     name: str = "query",
@@ -95,7 +95,7 @@ async def plan_query(
     return PlannedQuery(planned, functions, [ids[one] for one in planned.tables], variables)
 
 
-async def _own(parts: Parts, udfs: Sequence[Udf]) -> dict[str, BuiltFunction]:
+async def _own(parts: ApiParts, udfs: Sequence[Udf]) -> dict[str, BuiltFunction]:
     found: dict[str, BuiltFunction] = {}
     for place, built in enumerate(await asyncio.gather(*(_built(parts, udf) for udf in udfs))):
         if built.name in found:
@@ -104,14 +104,14 @@ async def _own(parts: Parts, udfs: Sequence[Udf]) -> dict[str, BuiltFunction]:
     return found
 
 
-async def _built(parts: Parts, udf: Udf) -> BuiltFunction:
+async def _built(parts: ApiParts, udf: Udf) -> BuiltFunction:
     try:
         return await parts.builder.function(udf.definition, udf.language)
     except InvalidFunction as error:
         raise Refusal(400, f"a UDF of this request cannot be built: {error}") from None
 
 
-async def _saved(parts: Parts, query: str) -> tuple[dict[str, BuiltFunction], list[str]]:
+async def _saved(parts: ApiParts, query: str) -> tuple[dict[str, BuiltFunction], list[str]]:
     """Functions of the database that the query may call, and the names of all. One that cannot be built any more is
     left out."""
 
@@ -134,10 +134,10 @@ async def _saved(parts: Parts, query: str) -> tuple[dict[str, BuiltFunction], li
     return found, [name for name, _, _ in rows]
 
 
-_Saved = tuple[ConnectionTable, ConnectionProfile | None]
+_Saved = tuple[ConnectionTableRow, ConnectionProfileRow | None]
 
 
-def _tables(parts: Parts, query: str) -> tuple[list[_Saved], dict[str, str]]:
+def _tables(parts: ApiParts, query: str) -> tuple[list[_Saved], dict[str, str]]:
     """Saved tables that the query may name, with their profiles, and the variables that hold secrets of these."""
     text = query.lower()
     with parts.database.read() as session:
@@ -150,17 +150,19 @@ def _tables(parts: Parts, query: str) -> tuple[list[_Saved], dict[str, str]]:
     return tables, variables
 
 
-def saved_table(table: ConnectionTable, profile: ConnectionProfile | None) -> Table:
+def saved_table(table: ConnectionTableRow, profile: ConnectionProfileRow | None) -> SavedTable:
     """For a plan. One that another version has stored may have a problem; it matters to queries that use the table."""
     try:
         opened({} if profile is None else profile.config)
     except InvalidState as error:
-        return Table(name=table.name, problem=f"the profile {profile.name if profile else ''} cannot be used: {error}")
+        return SavedTable(
+            name=table.name, problem=f"the profile {profile.name if profile else ''} cannot be used: {error}"
+        )
     try:
-        return Table(name=table.name, statement=statement_of(table, profile))
+        return SavedTable(name=table.name, statement=statement_of(table, profile))
     except (KeyError, ValueError) as error:
         LOG.warning("the saved table %s cannot be read: %s", table.name, type(error).__name__)
-        return Table(name=table.name, problem="this version cannot read it: delete it, and create it again")
+        return SavedTable(name=table.name, problem="this version cannot read it: delete it, and create it again")
 
 
 def _span(one: Diagnostic) -> Span | None:

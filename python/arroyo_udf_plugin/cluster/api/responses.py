@@ -9,10 +9,8 @@ from typing import Any, NamedTuple, cast
 from sqlalchemy.orm import object_session
 
 from ..database import jobs
-from ..database.models import TERMINAL, JobLog, JobStatus
-from ..database.models import Job as JobRow
-from ..database.models import Udf as UdfRow
-from ..database.pipelines import Whole
+from ..database.models import TERMINAL, JobLog, JobRow, JobStatus, UdfRow
+from ..database.pipelines import WholeJob
 from .shapes.jobs import ErrorDomain, FailureReason, Job, JobLogMessage, Level
 from .shapes.pipelines import GlobalUdf, Language, Pipeline, PipelineGraph, StopType, Udf
 
@@ -34,7 +32,7 @@ def waits_for(job: JobRow, status: JobStatus) -> str | None:
     return None if session.info["is_led"] else NOBODY_LEADS
 
 
-def pipeline_of(whole: Whole) -> Pipeline:
+def pipeline_of(whole: WholeJob) -> Pipeline:
     row, job, status = whole
     chosen = button(status.state, job.stop == "none")
     return Pipeline(

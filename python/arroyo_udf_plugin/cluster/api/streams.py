@@ -26,7 +26,7 @@ _LOOK_SECONDS = 0.2
 _LOOKS_FOR_ENDS = 3  # looks from one query to the next
 
 
-class Waiting:
+class WaitingStream:
     """One stream. ended: its job has ended, and before that it has written all that there is to read."""
 
     def __init__(self, watched: _Watched) -> None:
@@ -80,7 +80,7 @@ class Streams:
         return sum(one.streams for one in self._watched.values())
 
     @contextlib.contextmanager
-    def waiting(self, job_id: str, ended: bool) -> Iterator[Waiting]:
+    def waiting(self, job_id: str, ended: bool) -> Iterator[WaitingStream]:
         """ended: whether its job had ended when the stream began."""
         if job_id not in self._watched:
             reader = self._records.output(job_id)
@@ -91,7 +91,7 @@ class Streams:
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._look())
         try:
-            yield Waiting(watched)
+            yield WaitingStream(watched)
         finally:
             watched.streams -= 1
             if not watched.streams:

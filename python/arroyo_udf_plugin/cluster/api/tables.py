@@ -17,12 +17,12 @@ from ..database import connections as rows
 from ..database.connections import TableRow
 from ..database.database import now
 from ..database.errors import NotFound
-from ..database.models import ConnectionProfile as ProfileRow
-from ..database.models import ConnectionTable as TableOf
-from ..functions.messages import Planned
+from ..database.models import ConnectionProfileRow as ProfileRow
+from ..database.models import ConnectionTableRow as TableOf
+from ..functions.messages import PlanResult
 from .connectors import table_type
 from .create_table import check_schema, sql_type, statement_of, variables_of
-from .dependencies import After, Limit, Parts, ThePart, for_admins, most
+from .dependencies import After, ApiParts, Limit, ThePart, for_admins, most
 from .failures import STREAM, Refusal
 from .profiles import kind_of, profile_of
 from .queries import saved_table
@@ -84,7 +84,7 @@ async def sample_schema(parts: ThePart, asked: ConnectionTablePost) -> Connectio
     return _with_names(await _sampled(parts, asked))
 
 
-async def _sampled(parts: Parts, asked: ConnectionTablePost) -> ConnectionSchema:
+async def _sampled(parts: ApiParts, asked: ConnectionTablePost) -> ConnectionSchema:
     """Raises Refusal."""
     schema = (asked.schema_ or ConnectionSchema()).model_copy(update={"fields": []})
     row = await run_in_threadpool(_checked, parts, asked.model_copy(update={"schema_": schema}))
@@ -97,7 +97,7 @@ async def _sampled(parts: Parts, asked: ConnectionTablePost) -> ConnectionSchema
     return schema.model_copy(update={"fields": fields, "inferred": True})
 
 
-async def _opened(parts: Parts, row: TableOf, sample: bool = False) -> Planned:
+async def _opened(parts: ApiParts, row: TableOf, sample: bool = False) -> PlanResult:
     """A plan of a query that uses nothing but this table."""
     profile = await run_in_threadpool(_profile, parts, row.profile_id)
     return await parts.builder.plan(
@@ -139,7 +139,7 @@ async def test(parts: ThePart, asked: ConnectionTablePost) -> StreamingResponse:
     return StreamingResponse(_tested(parts, asked), media_type="text/event-stream")
 
 
-async def _tested(parts: Parts, asked: ConnectionTablePost) -> AsyncIterator[str]:
+async def _tested(parts: ApiParts, asked: ConnectionTablePost) -> AsyncIterator[str]:
     yield _event(False, False, "Checking the configuration")
     try:
         row = await run_in_threadpool(_checked, parts, asked)
@@ -181,7 +181,7 @@ def delete(parts: ThePart, id: str) -> Response:
     return Response()
 
 
-def _checked(parts: Parts, asked: ConnectionTablePost) -> TableOf:
+def _checked(parts: ApiParts, asked: ConnectionTablePost) -> TableOf:
     """A row that is not stored yet. Raises Refusal, NotFound."""
     kind = kind_of(asked.connector)
     if kind.id == "preview":
@@ -230,7 +230,7 @@ def _with_fields(schema: ConnectionSchema) -> ConnectionSchema:
     return schema
 
 
-def _profile(parts: Parts, id: str | None) -> ProfileRow | None:
+def _profile(parts: ApiParts, id: str | None) -> ProfileRow | None:
     if id is None:
         return None
     with parts.database.read() as session:

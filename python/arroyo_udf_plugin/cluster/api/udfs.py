@@ -19,9 +19,9 @@ from ... import failpoints
 from ...errors import InvalidArgument
 from ..database import places
 from ..database import udfs as rows
-from ..database.models import Udf as UdfRow
+from ..database.models import UdfRow
 from ..functions.builder import BuiltFunction, InvalidFunction
-from .dependencies import Parts, ThePart, for_admins
+from .dependencies import ApiParts, ThePart, for_admins
 from .failures import Refusal
 from .responses import udf_of
 from .shapes import Listed
@@ -97,7 +97,7 @@ def delete(parts: ThePart, id: str) -> Response:
     return Response()
 
 
-async def _built(parts: Parts, definition: str, language: Language) -> BuiltFunction:
+async def _built(parts: ApiParts, definition: str, language: Language) -> BuiltFunction:
     """Raises Refusal."""
     try:
         return await parts.builder.function(definition, language)
@@ -116,7 +116,7 @@ _TRIES = 5
 
 
 async def with_stored(
-    parts: Parts, functions: Sequence[BuiltFunction], write: Callable[[Session, Mapping[str, str]], Result]
+    parts: ApiParts, functions: Sequence[BuiltFunction], write: Callable[[Session, Mapping[str, str]], Result]
 ) -> Result:
     """What `write` returns. It gets a transaction, in which nobody removes the functions, and what programs call their
     libraries, by their paths. Raises Refusal for a store that does not answer."""
@@ -143,7 +143,7 @@ async def with_stored(
     return await run_in_threadpool(work)
 
 
-def _reserved(parts: Parts, functions: Sequence[BuiltFunction]) -> dict[str, str]:
+def _reserved(parts: ApiParts, functions: Sequence[BuiltFunction]) -> dict[str, str]:
     """Places by hash."""
     if not functions:
         return {}

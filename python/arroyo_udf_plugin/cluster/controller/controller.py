@@ -33,7 +33,7 @@ from ..configuration import Settings
 from ..database import jobs, pipelines
 from ..database.database import Database, LeaderLock, now
 from ..database.errors import Deposed, NotFound, is_outage
-from ..database.pipelines import Whole
+from ..database.pipelines import WholeJob
 from ..database.sealing import opened
 from ..functions.artifacts import LIBRARIES
 from ..monitoring.metrics import Families, Meters
@@ -41,7 +41,7 @@ from ..monitoring.tracing import JobSpans, Tracing
 from ..records import Records
 from ..schedulers.interface import How, Scheduler
 from ..states import RUNS, SETTLED, Action, Event, State, next_state
-from ..task import Report, Task, Tell
+from ..task import JobReport, Task, Tell
 from ..wishes import to_restore, wanted
 from .deadlines import Deadlines, is_exhausted
 from .removal import Remover, tidy_files, tidy_rows
@@ -51,7 +51,7 @@ from .work import Act, Timers, Work
 
 _log = logging.getLogger(__name__)
 
-Word = Report | Literal["wake", "stop"]
+Word = JobReport | Literal["wake", "stop"]
 
 _STOPS: dict[Action, How] = {Action.SAVE: "save", Action.DRAIN: "drain", Action.CANCEL: "cancel", Action.KILL: "kill"}
 _DEATHS = 2  # in a row, after which the jobs that ran are isolated
@@ -178,7 +178,7 @@ class Controller:
         return words
 
     def _take(self, word: Word) -> None:
-        if not isinstance(word, Report):
+        if not isinstance(word, JobReport):
             if word == "wake":
                 self._add(_OWN, "look", self._look)
             return
@@ -305,7 +305,7 @@ class Controller:
         for whole in found:
             self._guarded(whole.job.id, partial(self._if_leading, partial(self._reconcile_one, whole)))
 
-    def _reconcile_one(self, whole: Whole) -> None:
+    def _reconcile_one(self, whole: WholeJob) -> None:
         job, status = whole.job, whole.status
         watched = self._watched.get(job.id) or self._watch(whole)
         if watched.state is not State(status.state):  # of a step whose commit was not answered
@@ -322,14 +322,14 @@ class Controller:
         if watched.state.is_terminal:
             self._forget(job.id)
 
-    def _watch(self, whole: Whole) -> Watched:
+    def _watch(self, whole: WholeJob) -> Watched:
         """A job that this controller has not seen since it leads: whether it runs is asked of the scheduler."""
         job_id, state, generation = whole.job.id, State(whole.status.state), whole.status.generation
         watched = Watched(state, self._clock())
         lasted = max(0.0, (now() - whole.status.state_since) / 1e6)
         self._enter(whole, watched, lasted)
         if state in RUNS and not self._scheduler.take_over(self._task(whole)):
-            watched.hear(Report(job_id, generation, Event.ORPHANED))
+            watched.hear(JobReport(job_id, generation, Event.ORPHANED))
         watched.started = generation
         self._watched[job_id] = watched
         return watched
@@ -363,7 +363,7 @@ class Controller:
         self._ask(whole, watched)
         self._reconcile_soon(job_id)
 
-    def _sharpened(self, whole: Whole, due: Due) -> Due:
+    def _sharpened(self, whole: WholeJob, due: Due) -> Due:
         """A job that is lost once too often is not started again."""
         if due.event not in (Event.LOST, Event.LATE):
             return due
@@ -373,7 +373,7 @@ class Controller:
         is_over = is_exhausted(self._limits, whole.job, self._restarts(whole), outage)
         return due._replace(event=Event.EXHAUSTED) if is_over else due
 
-    def _restarts(self, whole: Whole) -> int:
+    def _restarts(self, whole: WholeJob) -> int:
         """In a row."""
         watched = self._watched[whole.job.id]
         is_healthy = watched.state is State.RUNNING and self._clock() - watched.since >= self._limits.healthy_duration
@@ -388,7 +388,7 @@ class Controller:
 
     # ---- What the scheduler is asked for ----
 
-    def _ask(self, whole: Whole, watched: Watched) -> None:
+    def _ask(self, whole: WholeJob, watched: Watched) -> None:
         job_id, generation = whole.job.id, whole.status.generation
         action = watched.to_ask(whole)
         if action is None:
@@ -402,15 +402,15 @@ class Controller:
             self._scheduler.stop(job_id, generation, _STOPS[action])
         watched.asked = action
 
-    def _start(self, whole: Whole, watched: Watched) -> None:
+    def _start(self, whole: WholeJob, watched: Watched) -> None:
         try:
             self._scheduler.start(self._task(whole))
         except Exception as error:  # no thread, no memory: a generation that is lost
             _log.exception("job %s cannot be started", whole.job.id)
             message = f"it cannot be started: {error}"
-            watched.hear(Report(whole.job.id, whole.status.generation, Event.LOST, message=message))
+            watched.hear(JobReport(whole.job.id, whole.status.generation, Event.LOST, message=message))
 
-    def _task(self, whole: Whole) -> Task:
+    def _task(self, whole: WholeJob) -> Task:
         job, pipeline = whole.job, whole.pipeline
         return Task(
             job_id=job.id,
@@ -431,7 +431,7 @@ class Controller:
 
     # ---- Time ----
 
-    def _enter(self, whole: Whole, watched: Watched, lasted: float = 0.0, due: Due | None = None) -> None:
+    def _enter(self, whole: WholeJob, watched: Watched, lasted: float = 0.0, due: Due | None = None) -> None:
         """lasted: since when the job has been in its state."""
         state, since = State(whole.status.state), self._clock() - lasted
         is_late = due is not None and due.event is Event.LATE
@@ -459,7 +459,7 @@ class Controller:
         if self._term is None:
             return
         for word in self._hear(0.0):
-            if isinstance(word, Report):
+            if isinstance(word, JobReport):
                 self._notes.add(word)
         try:
             self._note()

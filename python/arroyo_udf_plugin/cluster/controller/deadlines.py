@@ -22,8 +22,8 @@ from dataclasses import dataclass
 
 from ..configuration import PipelineSettings
 from ..database.database import now as wall_clock
-from ..database.models import Job
-from ..database.pipelines import Whole
+from ..database.models import JobRow
+from ..database.pipelines import WholeJob
 from ..states import SETTLED, Event, State
 
 
@@ -32,7 +32,7 @@ class Deadlines:
         self._limits = limits
         self._outages = Outages(limits)
 
-    def of(self, whole: Whole, since: float, now: float, outage: str = "") -> tuple[float, Event] | None:
+    def of(self, whole: WholeJob, since: float, now: float, outage: str = "") -> tuple[float, Event] | None:
         """since: when it came into its state. outage: see `Report`."""
         limits, state = self._limits, State(whole.status.state)
         ttl, started = whole.job.ttl_micros, whole.status.start_time
@@ -47,7 +47,7 @@ class Deadlines:
         return since + (limits.worker_startup_time if state is State.SCHEDULING else limits.stop_time), Event.LATE
 
 
-def is_exhausted(limits: PipelineSettings, job: Job, restarts: int, outage: str) -> bool:
+def is_exhausted(limits: PipelineSettings, job: JobRow, restarts: int, outage: str) -> bool:
     """restarts: so far, in a row. outage: see `Report`. A preview is tried once."""
     allowed = 0 if job.ttl_micros is not None else -1 if outage else limits.allowed_restarts
     return 0 <= allowed <= restarts

@@ -21,12 +21,12 @@ from sqlalchemy.orm import Session
 
 from ..database import history, jobs
 from ..database.database import now
-from ..database.pipelines import Whole
+from ..database.pipelines import WholeJob
 from ..preview_rows import Shown
 from ..records import Records
-from ..reports import Taken
+from ..reports import CheckpointReport
 from ..states import Event, State
-from ..task import NOTHING_RUNS, Report
+from ..task import NOTHING_RUNS, JobReport
 from ..wishes import settings as settings_of
 from .watched import Due
 
@@ -50,16 +50,16 @@ class _Generation:
     came_to: Kept = (0, ())
     comes_to: Kept | None = None
     numbers: Mapping[str, Any] | None = None
-    checkpoints: dict[int, Report] = field(default_factory=dict)
+    checkpoints: dict[int, JobReport] = field(default_factory=dict)
     shown: deque[Shown] = field(default_factory=lambda: deque(maxlen=_KEPT_OUTPUTS))
-    output: deque[Report] = field(default_factory=lambda: deque(maxlen=_KEPT_OUTPUTS))
+    output: deque[JobReport] = field(default_factory=lambda: deque(maxlen=_KEPT_OUTPUTS))
 
     @property
     def waits(self) -> bool:
         known = self.numbers is not None or self.comes_to is not None
         return bool(known or self.checkpoints or self.shown or self.output)
 
-    def add(self, report: Report) -> None:
+    def add(self, report: JobReport) -> None:
         if report.numbers is not None and report.numbers != self.noted:
             self.numbers = report.numbers
         taken, is_last = report.checkpoint, report.event is Event.SAVED
@@ -100,7 +100,7 @@ class Notes:
         """Whether there is something to write."""
         return bool(self._waiting)
 
-    def add(self, report: Report) -> None:
+    def add(self, report: JobReport) -> None:
         before = self._latest.get(report.job_id)
         if before is None or before.number < report.generation:
             now = _Generation(report.generation)
@@ -162,7 +162,7 @@ class Notes:
         self._waiting.clear()
 
 
-def _write_checkpoint(session: Session, report: Report, taken: Taken, history_: int) -> None:
+def _write_checkpoint(session: Session, report: JobReport, taken: CheckpointReport, history_: int) -> None:
     finish = int(taken["at"] * 1e6)
     start = finish - int(taken["seconds"] * 1e6)
     history.checkpoint(
@@ -184,7 +184,7 @@ def _write_checkpoint(session: Session, report: Report, taken: Taken, history_: 
 _UNSAVED = (Event.LOST, Event.CUT_OFF, Event.LATE, Event.ORPHANED)
 
 
-def facts_of(whole: Whole, due: Due, state: State, restarts: int) -> dict[str, Any]:
+def facts_of(whole: WholeJob, due: Due, state: State, restarts: int) -> dict[str, Any]:
     """state: the new one. restarts: how often in a row the job has been started again so far."""
     job, status, report = whole.job, whole.status, due.report
     facts: dict[str, Any] = {"state": str(state)}
@@ -214,7 +214,7 @@ def facts_of(whole: Whole, due: Due, state: State, restarts: int) -> dict[str, A
     return facts
 
 
-def unsaved(whole: Whole, due: Due, state: State) -> str | None:
+def unsaved(whole: WholeJob, due: Due, state: State) -> str | None:
     """Why a job stops without the checkpoint that its user has asked for. None: it has it, or nobody has asked."""
     before, report = State(whole.status.state), due.report
     if due.event not in _UNSAVED or state not in (State.STOPPING, State.STOPPED):
@@ -226,7 +226,7 @@ def unsaved(whole: Whole, due: Due, state: State) -> str | None:
     return f"stopped without a last checkpoint, so it goes on from the one before: {why}"
 
 
-def log(session: Session, whole: Whole, due: Due, state: State) -> None:
+def log(session: Session, whole: WholeJob, due: Due, state: State) -> None:
     """Errors, and when a job starts or ends. whole: before the step."""
     job_id, generation, report = whole.job.id, whole.status.generation, due.report
     details = "" if report is None else report.details
@@ -242,5 +242,5 @@ def log(session: Session, whole: Whole, due: Due, state: State) -> None:
         history.log(session, job_id, generation, "info", str(state))
 
 
-def _domain(report: Report | None) -> str:
+def _domain(report: JobReport | None) -> str:
     return "internal" if report is None else report.domain

@@ -15,9 +15,9 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ..database.pipelines import Whole
+from ..database.pipelines import WholeJob
 from ..states import Action, Event, State, action, next_state
-from ..task import Report
+from ..task import JobReport
 from ..wishes import is_forced, wanted
 
 _MOST_TOLD = 100  # of a worker that repeats itself while the database is away
@@ -25,7 +25,7 @@ _MOST_TOLD = 100  # of a worker that repeats itself while the database is away
 
 class Due(NamedTuple):
     event: Event
-    report: Report | None = None
+    report: JobReport | None = None
 
 
 @dataclass
@@ -41,16 +41,16 @@ class Watched:
     asked: Action | None = None
     started: int = 0
     cleared: int = -1
-    told: deque[Report] = field(default_factory=lambda: deque(maxlen=_MOST_TOLD))
+    told: deque[JobReport] = field(default_factory=lambda: deque(maxlen=_MOST_TOLD))
 
-    def hear(self, report: Report) -> None:
+    def hear(self, report: JobReport) -> None:
         """What has an event."""
         if report.event is Event.READY:
             self.cleared = max(self.cleared, report.generation)
         elif report not in self.told:
             self.told.append(report)
 
-    def due(self, whole: Whole, now: float) -> Due | None:
+    def due(self, whole: WholeJob, now: float) -> Due | None:
         state, generation = State(whole.status.state), whole.status.generation
         while self.told:
             report = self.told[0]
@@ -67,14 +67,14 @@ class Watched:
             found.append(wish)
         event = next((each for each in found if next_state(state, each)), None)
         if event is Event.LATE:
-            return Due(event, Report(whole.job.id, generation, event, message=f"{state} takes too long"))
+            return Due(event, JobReport(whole.job.id, generation, event, message=f"{state} takes too long"))
         return None if event is None else Due(event)
 
     def enter(self, state: State, now: float, deadline: tuple[float, Event] | None, is_late: bool = False) -> None:
         self.state, self.since, self.deadline = state, now, deadline
         self.is_late, self.asked = is_late, None
 
-    def to_ask(self, whole: Whole) -> Action | None:
+    def to_ask(self, whole: WholeJob) -> Action | None:
         wish = action(self.state, whole.job.stop, is_forced(whole.job, whole.status), self.is_late)
         generation = whole.status.generation
         is_known = wish is self.asked

@@ -14,24 +14,24 @@ from sqlalchemy.orm import Session
 
 from .database import now
 from .errors import InUse, NotFound, once
-from .models import ConnectionProfile, ConnectionTable, ConnectionTableUse, new_id
-from .paging import Page, page
+from .models import ConnectionProfileRow, ConnectionTableRow, ConnectionTableUse, new_id
+from .paging import RowPage, page
 
 
 class TableRow(NamedTuple):
     """consumers: how many pipelines use it."""
 
-    table: ConnectionTable
-    profile: ConnectionProfile | None
+    table: ConnectionTableRow
+    profile: ConnectionProfileRow | None
     consumers: int
 
 
 def create_profile(
     session: Session, *, name: str, connector: str, config: Mapping[str, Any], description: str = ""
-) -> ConnectionProfile:
+) -> ConnectionProfileRow:
     """Raises Taken."""
     time = now()
-    profile = ConnectionProfile(
+    profile = ConnectionProfileRow(
         id=new_id("cp"),
         name=name,
         connector=connector,
@@ -46,21 +46,21 @@ def create_profile(
     return profile
 
 
-def profile(session: Session, profile_id: str) -> ConnectionProfile:
+def profile(session: Session, profile_id: str) -> ConnectionProfileRow:
     """Raises NotFound."""
-    found = session.scalars(select(ConnectionProfile).where(ConnectionProfile.id == profile_id)).first()
+    found = session.scalars(select(ConnectionProfileRow).where(ConnectionProfileRow.id == profile_id)).first()
     if found is None:
         raise NotFound("Connection profile not found")
     return found
 
 
-def profiles(session: Session) -> Sequence[ConnectionProfile]:
+def profiles(session: Session) -> Sequence[ConnectionProfileRow]:
     """The one that was changed last comes first."""
-    order = ConnectionProfile.updated_at.desc(), ConnectionProfile.serial.desc()
-    return session.scalars(select(ConnectionProfile).order_by(*order)).all()
+    order = ConnectionProfileRow.updated_at.desc(), ConnectionProfileRow.serial.desc()
+    return session.scalars(select(ConnectionProfileRow).order_by(*order)).all()
 
 
-def change_profile(session: Session, profile_id: str, changes: Mapping[str, Any]) -> ConnectionProfile:
+def change_profile(session: Session, profile_id: str, changes: Mapping[str, Any]) -> ConnectionProfileRow:
     """changes: columns by name: name, config. Raises NotFound, Taken."""
     found = profile(session, profile_id)
     with once(f"there is a connection profile {changes.get('name')} already: choose another name"):
@@ -74,7 +74,7 @@ def change_profile(session: Session, profile_id: str, changes: Mapping[str, Any]
 def delete_profile(session: Session, profile_id: str) -> None:
     """Raises NotFound, InUse."""
     found = profile(session, profile_id)
-    users = session.scalars(select(ConnectionTable.name).where(ConnectionTable.profile_id == profile_id)).all()
+    users = session.scalars(select(ConnectionTableRow.name).where(ConnectionTableRow.profile_id == profile_id)).all()
     if users:
         raise InUse(f"connection tables use it: delete {', '.join(users)} first")
     session.delete(found)
@@ -93,7 +93,7 @@ def create_table(
 ) -> TableRow:
     """Raises NotFound for the profile, Taken."""
     used = None if profile_id is None else profile(session, profile_id)
-    table = ConnectionTable(
+    table = ConnectionTableRow(
         id=new_id("ct"),
         name=name,
         key=name.lower(),
@@ -112,7 +112,7 @@ def create_table(
 
 def table(session: Session, table_id: str) -> TableRow:
     """Raises NotFound."""
-    row = session.execute(_tables().where(ConnectionTable.id == table_id)).first()
+    row = session.execute(_tables().where(ConnectionTableRow.id == table_id)).first()
     if row is None:
         raise NotFound("Connection table not found")
     return TableRow(*row)
@@ -129,28 +129,28 @@ def change_table(session: Session, table_id: str, changes: Mapping[str, Any]) ->
     return table(session, table_id)
 
 
-def tables(session: Session, limit: int, starting_after: str | None = None) -> Page[TableRow]:
+def tables(session: Session, limit: int, starting_after: str | None = None) -> RowPage[TableRow]:
     """Newest first."""
-    rows = page(session, _tables(), ConnectionTable.serial, ConnectionTable.id, limit, starting_after)
-    return Page([TableRow(*row) for row in rows.rows], rows.has_more)
+    rows = page(session, _tables(), ConnectionTableRow.serial, ConnectionTableRow.id, limit, starting_after)
+    return RowPage([TableRow(*row) for row in rows.rows], rows.has_more)
 
 
 def _tables() -> Select[Any]:
     consumers = (
         select(func.count())
         .select_from(ConnectionTableUse)
-        .where(ConnectionTableUse.table_id == ConnectionTable.id)
+        .where(ConnectionTableUse.table_id == ConnectionTableRow.id)
         .scalar_subquery()
     )
-    found: Select[Any] = select(ConnectionTable, ConnectionProfile, consumers).outerjoin(
-        ConnectionProfile, ConnectionProfile.id == ConnectionTable.profile_id
+    found: Select[Any] = select(ConnectionTableRow, ConnectionProfileRow, consumers).outerjoin(
+        ConnectionProfileRow, ConnectionProfileRow.id == ConnectionTableRow.profile_id
     )
     return found
 
 
-def every_table(session: Session) -> Sequence[ConnectionTable]:
+def every_table(session: Session) -> Sequence[ConnectionTableRow]:
     """By name."""
-    return session.scalars(select(ConnectionTable).order_by(ConnectionTable.key)).all()
+    return session.scalars(select(ConnectionTableRow).order_by(ConnectionTableRow.key)).all()
 
 
 def delete_table(session: Session, table_id: str) -> None:

@@ -36,7 +36,7 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from ...errors import InvalidArgument, InvalidState
 from .models import Base, KeySample
-from .sealing import Keys, Sealed
+from .sealing import Keys, SealedJson
 
 MIGRATIONS = Path(__file__).with_name("migrations")
 LATEST = "v0006"
@@ -377,7 +377,7 @@ def _check_keys(connection: Connection, keys: Keys, url: str) -> None:
 def _seal_anew(connection: Connection) -> None:
     for table in Base.metadata.sorted_tables:
         for column in table.columns:
-            if not isinstance(column.type, Sealed):
+            if not isinstance(column.type, SealedJson):
                 continue
             (key,) = table.primary_key.columns
             for row in connection.execute(select(key, column)).all():

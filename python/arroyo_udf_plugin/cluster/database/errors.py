@@ -14,7 +14,7 @@ class NotFound(ArroyoUdfError):
     """There is no such thing."""
 
 
-class Taken(ArroyoUdfError):
+class NameTaken(ArroyoUdfError):
     """There is one of that name, or with that id, already."""
 
 
@@ -51,4 +51,4 @@ def once(text: str) -> Iterator[None]:
     except exc.IntegrityError as error:
         if "unique" not in str(error.orig).lower():
             raise
-        raise Taken(text) from error
+        raise NameTaken(text) from error

@@ -10,8 +10,8 @@ from sqlalchemy.orm import Session, aliased
 
 from .database import LogKept, now
 from .errors import NotFound
-from .models import TERMINAL, Checkpoint, Job, JobLog, JobStatus, Pipeline, new_id
-from .paging import Page, page
+from .models import TERMINAL, CheckpointRow, JobLog, JobRow, JobStatus, PipelineRow, new_id
+from .paging import RowPage, page
 
 
 def log(
@@ -66,11 +66,11 @@ def logged(
     limit: int,
     starting_after: str | None = None,
     levels: Sequence[str] = ("info", "warn", "error"),
-) -> Page[JobLog]:
+) -> RowPage[JobLog]:
     """Newest first."""
     found = select(JobLog).where(JobLog.job_id == job_id, JobLog.level.in_(levels))
     rows = page(session, found, JobLog.serial, JobLog.id, limit, starting_after)
-    return Page([row[0] for row in rows.rows], rows.has_more)
+    return RowPage([row[0] for row in rows.rows], rows.has_more)
 
 
 def drop_logged(session: Session, job_id: str, message: str, keep: int) -> None:
@@ -100,7 +100,7 @@ def checkpoint(
 ) -> None:
     """Adds a checkpoint, or replaces what is known of it."""
     session.merge(
-        Checkpoint(
+        CheckpointRow(
             job_id=job_id,
             epoch=epoch,
             generation=generation,
@@ -115,22 +115,22 @@ def checkpoint(
     )
 
 
-def checkpoints(session: Session, job_id: str) -> Sequence[Checkpoint]:
+def checkpoints(session: Session, job_id: str) -> Sequence[CheckpointRow]:
     """Those that are ready or under way, by epoch."""
-    found = select(Checkpoint).where(Checkpoint.job_id == job_id, Checkpoint.state != "failed")
-    return session.scalars(found.order_by(Checkpoint.epoch)).all()
+    found = select(CheckpointRow).where(CheckpointRow.job_id == job_id, CheckpointRow.state != "failed")
+    return session.scalars(found.order_by(CheckpointRow.epoch)).all()
 
 
 def retain(session: Session, job_id: str, history: int, epochs: Collection[int]) -> None:
     """These, of this history, and no others can be gone back to."""
-    is_retained = and_(Checkpoint.history == history, Checkpoint.epoch.in_(epochs))
-    known = update(Checkpoint).where(Checkpoint.job_id == job_id, Checkpoint.retained != is_retained)
+    is_retained = and_(CheckpointRow.history == history, CheckpointRow.epoch.in_(epochs))
+    known = update(CheckpointRow).where(CheckpointRow.job_id == job_id, CheckpointRow.retained != is_retained)
     session.execute(known.values(retained=is_retained).execution_options(synchronize_session=False))
 
 
-def one_checkpoint(session: Session, job_id: str, epoch: int) -> Checkpoint:
+def one_checkpoint(session: Session, job_id: str, epoch: int) -> CheckpointRow:
     """Raises NotFound."""
-    found = session.get(Checkpoint, (job_id, epoch))
+    found = session.get(CheckpointRow, (job_id, epoch))
     if found is None:
         raise NotFound("Checkpoint not found")
     return found
@@ -139,8 +139,8 @@ def one_checkpoint(session: Session, job_id: str, epoch: int) -> Checkpoint:
 def drop_checkpoints(session: Session, job_id: str, before: int, after: int) -> None:
     """Forgets epochs before the one, unless they are retained, and after the other: those are of a history that a
     start without state ended."""
-    outside = or_(and_(Checkpoint.epoch < before, Checkpoint.retained.is_(False)), Checkpoint.epoch > after)
-    session.execute(delete(Checkpoint).where(Checkpoint.job_id == job_id, outside))
+    outside = or_(and_(CheckpointRow.epoch < before, CheckpointRow.retained.is_(False)), CheckpointRow.epoch > after)
+    session.execute(delete(CheckpointRow).where(CheckpointRow.job_id == job_id, outside))
 
 
 class Latest(NamedTuple):
@@ -148,18 +148,20 @@ class Latest(NamedTuple):
 
     job_id: str
     restarts: int
-    checkpoint: Checkpoint | None
+    checkpoint: CheckpointRow | None
 
 
 def latest(session: Session) -> list[Latest]:
     """Of the jobs that have not ended, without previews: one row of each table for a job."""
-    taken = aliased(Checkpoint)
-    epoch = select(func.max(taken.epoch)).where(taken.job_id == Job.id, taken.state != "failed")
+    taken = aliased(CheckpointRow)
+    epoch = select(func.max(taken.epoch)).where(taken.job_id == JobRow.id, taken.state != "failed")
     found = (
-        select(Job.id, JobStatus.restarts, Checkpoint)
-        .join(JobStatus, JobStatus.job_id == Job.id)
-        .join(Pipeline, Pipeline.id == Job.pipeline_id)
-        .outerjoin(Checkpoint, and_(Checkpoint.job_id == Job.id, Checkpoint.epoch == epoch.scalar_subquery()))
-        .where(JobStatus.state.not_in(TERMINAL), Pipeline.is_preview.is_(False))
+        select(JobRow.id, JobStatus.restarts, CheckpointRow)
+        .join(JobStatus, JobStatus.job_id == JobRow.id)
+        .join(PipelineRow, PipelineRow.id == JobRow.pipeline_id)
+        .outerjoin(
+            CheckpointRow, and_(CheckpointRow.job_id == JobRow.id, CheckpointRow.epoch == epoch.scalar_subquery())
+        )
+        .where(JobStatus.state.not_in(TERMINAL), PipelineRow.is_preview.is_(False))
     )
     return [Latest(*row) for row in session.execute(found)]

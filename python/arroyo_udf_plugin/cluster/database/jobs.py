@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from ..states import SETTLED, State
 from .database import now
 from .errors import Deposed
-from .models import TERMINAL, Job, JobStatus, Leader, Leftover, Pipeline
+from .models import TERMINAL, JobRow, JobStatus, Leader, Leftover, PipelineRow
 
 ALIVE = 20_000_000
 """Microseconds after which a leader that has said nothing is taken for dead: some beats."""
@@ -69,13 +69,13 @@ def fence(session: Session, controller: str, term: int) -> None:
 
 def open_jobs(session: Session) -> Sequence[str]:
     """Ids of jobs that are not at their end, or not as they are wished."""
-    is_open = or_(JobStatus.state.not_in(TERMINAL), Job.revision != Job.fulfilled)
-    return session.scalars(select(Job.id).join(JobStatus, JobStatus.job_id == Job.id).where(is_open)).all()
+    is_open = or_(JobStatus.state.not_in(TERMINAL), JobRow.revision != JobRow.fulfilled)
+    return session.scalars(select(JobRow.id).join(JobStatus, JobStatus.job_id == JobRow.id).where(is_open)).all()
 
 
 def unfulfilled(session: Session) -> Sequence[str]:
     """Ids of jobs that are not as they are wished, since the wish was changed."""
-    return session.scalars(select(Job.id).where(Job.revision != Job.fulfilled)).all()
+    return session.scalars(select(JobRow.id).where(JobRow.revision != JobRow.fulfilled)).all()
 
 
 def in_states(session: Session, states: Iterable[State]) -> Sequence[str]:
@@ -123,9 +123,9 @@ def by_state(session: Session) -> dict[str, int]:
     domain = JobStatus.failure_domain
     found = (
         select(JobStatus.state, domain, func.count())
-        .join(Job, Job.id == JobStatus.job_id)
-        .join(Pipeline, Pipeline.id == Job.pipeline_id)
-        .where(Pipeline.is_preview.is_(False))
+        .join(JobRow, JobRow.id == JobStatus.job_id)
+        .join(PipelineRow, PipelineRow.id == JobRow.pipeline_id)
+        .where(PipelineRow.is_preview.is_(False))
         .group_by(JobStatus.state, domain)
     )
     counts: Counter[str] = Counter()
@@ -137,7 +137,7 @@ def by_state(session: Session) -> dict[str, int]:
 
 def fulfil(session: Session, job_id: str, revision: int) -> None:
     """The fact is as this revision of the wish has it."""
-    session.execute(update(Job).where(Job.id == job_id, Job.revision == revision).values(fulfilled=revision))
+    session.execute(update(JobRow).where(JobRow.id == job_id, JobRow.revision == revision).values(fulfilled=revision))
 
 
 def write(session: Session, job_id: str, *, state: str, generation: int, facts: dict[str, Any]) -> bool:
@@ -169,8 +169,8 @@ def removed(session: Session, place: str) -> None:
 def old_previews(session: Session, before: int) -> Sequence[str]:
     """Ids of previews that were made before that time and have ended."""
     return session.scalars(
-        select(Pipeline.id)
-        .join(Job, Job.pipeline_id == Pipeline.id)
-        .join(JobStatus, JobStatus.job_id == Job.id)
-        .where(Pipeline.is_preview, JobStatus.state.in_(TERMINAL), Pipeline.created_at < before)
+        select(PipelineRow.id)
+        .join(JobRow, JobRow.pipeline_id == PipelineRow.id)
+        .join(JobStatus, JobStatus.job_id == JobRow.id)
+        .where(PipelineRow.is_preview, JobStatus.state.in_(TERMINAL), PipelineRow.created_at < before)
     ).all()

@@ -1,11 +1,12 @@
 """The tables.
 
-A job's wish (`Job`) is written by the API, its fact (`JobStatus`) by the controller; neither writes the other's table,
-but for `Job.fulfilled`: it is beside the wish because an index finds by it the jobs that are not as they are wished.
+A job's wish (`JobRow`) is written by the API, its fact (`JobStatus`) by the controller; neither writes the other's
+table, but for `JobRow.fulfilled`: it is beside the wish because an index finds by it the jobs that are not as they are
+wished.
 
 `serial` counts rows, for lists; `id` is the public id, such as `pl_4fGh7Kx9Qz`: a prefix that says what it is of, and
 ten characters. Foreign keys that cascade belong to a pipeline and go with it; the others restrict. Secrets are in
-columns of the type `Sealed`.
+columns of the type `SealedJson`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from sqlalchemy import JSON, BigInteger, CheckConstraint, ForeignKey, Index, Int
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from ..states import State
-from .sealing import Sealed
+from .sealing import SealedJson
 
 Prefix = Literal["pl", "job", "js", "chk", "jlm", "ct", "ctp", "cp", "udf", "ak", "ci", "sch"]
 
@@ -82,7 +83,7 @@ def _of_job(primary_key: bool = False) -> Mapped[str]:
     return mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=primary_key, index=not primary_key)
 
 
-class Pipeline(Base):
+class PipelineRow(Base):
     """What a user has written, and what the planner has made of it.
 
     udfs: [{"definition", "language"}], those that came with the query. graph: nodes and edges, for clients.
@@ -98,14 +99,14 @@ class Pipeline(Base):
     query: Mapped[str] = mapped_column(Text)
     udfs: Mapped[list[Any]]
     graph: Mapped[dict[str, Any]]
-    program: Mapped[dict[str, Any]] = mapped_column(Sealed(("variables",)))
+    program: Mapped[dict[str, Any]] = mapped_column(SealedJson(("variables",)))
     tags: Mapped[dict[str, Any]]
     state_url: Mapped[str | None] = mapped_column(Text)
     is_preview: Mapped[bool] = mapped_column(default=False, index=True)
     created_at: Mapped[int] = mapped_column(Micros)
 
 
-class Job(Base):
+class JobRow(Base):
     """The wish. restart_nonce: goes up with each request to restart. history: with each restart without state; a start
     resumes from checkpoints of this history. restore: what to go back to first: {"epoch" or "savepoint": its name,
     "doubles": names of sinks that may have rows twice, "nonce": the request's restart_nonce}. revision: goes up with
@@ -133,7 +134,7 @@ class Job(Base):
     history: Mapped[int] = mapped_column(default=0)
     restore: Mapped[dict[str, Any] | None]
     place: Mapped[str | None] = mapped_column(Text)
-    env_vars: Mapped[dict[str, Any]] = mapped_column(Sealed())
+    env_vars: Mapped[dict[str, Any]] = mapped_column(SealedJson())
     scheduler_config: Mapped[dict[str, Any]]
     revision: Mapped[int] = mapped_column(default=1)
     fulfilled: Mapped[int] = mapped_column(default=0)
@@ -170,11 +171,11 @@ class JobStatus(Base):
     restored: Mapped[int] = mapped_column(default=0)
     history: Mapped[int] = mapped_column(default=0)
     epoch: Mapped[int] = mapped_column(default=0)
-    settings: Mapped[dict[str, Any]] = mapped_column(Sealed(("env_vars",)))
+    settings: Mapped[dict[str, Any]] = mapped_column(SealedJson(("env_vars",)))
     worker: Mapped[dict[str, Any] | None]
 
 
-class Checkpoint(Base):
+class CheckpointRow(Base):
     """events: [{"event", "description", "start_time", "finish_time"}]. operators: {operator: {"bytes": n}}. history:
     in which it was taken. retained: it can be gone back to."""
 
@@ -220,7 +221,7 @@ class JobLog(Base):
     error_domain: Mapped[str | None] = mapped_column(String(16))
 
 
-class ConnectionProfile(Base):
+class ConnectionProfileRow(Base):
     __tablename__ = "connection_profiles"
     __table_args__ = ({"sqlite_autoincrement": True},)
 
@@ -229,12 +230,12 @@ class ConnectionProfile(Base):
     name: Mapped[str] = mapped_column(Text, unique=True)
     connector: Mapped[str] = mapped_column(Text)
     description: Mapped[str] = mapped_column(Text, default="")
-    config: Mapped[dict[str, Any]] = mapped_column(Sealed())
+    config: Mapped[dict[str, Any]] = mapped_column(SealedJson())
     created_at: Mapped[int] = mapped_column(Micros)
     updated_at: Mapped[int] = mapped_column(Micros)
 
 
-class ConnectionTable(Base):
+class ConnectionTableRow(Base):
     """key: the name as SQL compares it, in lower case."""
 
     __tablename__ = "connection_tables"
@@ -291,7 +292,7 @@ class ArtifactUse(Base):
     )
 
 
-class Udf(Base):
+class UdfRow(Base):
     """A function that every query may call. key: the name as SQL compares it, in lower case."""
 
     __tablename__ = "udfs"

@@ -18,7 +18,7 @@ Row = TypeVar("Row")
 
 
 @dataclass(frozen=True)
-class Page(Generic[Row]):
+class RowPage(Generic[Row]):
     """has_more: there are older rows."""
 
     rows: Sequence[Row]
@@ -32,7 +32,7 @@ def page(
     public_id: InstrumentedAttribute[str],
     limit: int,
     starting_after: str | None,
-) -> Page[Any]:
+) -> RowPage[Any]:
     """The rows of `found` after the one with the id `starting_after`; None: from the newest. Raises NotFound."""
     if starting_after is not None:
         last = session.query(serial).filter(public_id == starting_after).scalar()
@@ -40,4 +40,4 @@ def page(
             raise NotFound(f"there is no {starting_after} to start after")
         found = found.where(serial < last)
     rows = session.execute(found.order_by(serial.desc()).limit(limit + 1)).all()
-    return Page(rows[:limit], len(rows) > limit)
+    return RowPage(rows[:limit], len(rows) > limit)

@@ -21,16 +21,16 @@ from ..states import State
 from . import places
 from .database import now, tell_changes
 from .errors import Ended, InUse, NotFound, once
-from .models import TERMINAL, ConnectionTableUse, Job, JobStatus, Leftover, Pipeline, new_id
-from .paging import Page, page
+from .models import TERMINAL, ConnectionTableUse, JobRow, JobStatus, Leftover, PipelineRow, new_id
+from .paging import RowPage, page
 from .places import state_location
 
 
-class Whole(NamedTuple):
+class WholeJob(NamedTuple):
     """A pipeline with the wish and the fact of its job."""
 
-    pipeline: Pipeline
-    job: Job
+    pipeline: PipelineRow
+    job: JobRow
     status: JobStatus
 
 
@@ -54,12 +54,12 @@ def create(
     tables: Sequence[str] = (),
     libraries: Collection[str] = (),
     checkpoints: str | None = None,
-) -> Whole:
+) -> WholeJob:
     """Adds a pipeline with its job, which is to run. tables: ids of the connection tables it uses. libraries: hashes of
     those it has (see `places.py`). checkpoints: where jobs have their state, if `state_url` does not say it; a
     preview has none. Raises Taken, InvalidArgument for a place that is none."""
     time = now()
-    pipeline = Pipeline(
+    pipeline = PipelineRow(
         id=id or new_id("pl"),
         name=name,
         query=query,
@@ -73,7 +73,7 @@ def create(
     )
     job_id = new_id("job")
     state = None if is_preview else state_url or checkpoints or None
-    job = Job(
+    job = JobRow(
         id=job_id,
         pipeline_id=pipeline.id,
         place=None if state is None else str(state_location(state, env_vars or {}).child(job_id)),
@@ -94,29 +94,29 @@ def create(
     tell_changes(session)
     _use(session, pipeline.id, tables)
     places.use(session, pipeline.id, libraries)
-    return Whole(pipeline, job, status)
+    return WholeJob(pipeline, job, status)
 
 
-def get(session: Session, pipeline_id: str) -> Whole:
+def get(session: Session, pipeline_id: str) -> WholeJob:
     """Raises NotFound."""
-    found = session.execute(_whole().where(Pipeline.id == pipeline_id)).first()
+    found = session.execute(_whole().where(PipelineRow.id == pipeline_id)).first()
     if found is None:
         raise NotFound("Pipeline not found")
-    return Whole(*found)
+    return WholeJob(*found)
 
 
-def of_job(session: Session, job_id: str, *, for_update: bool = False) -> Whole:
+def of_job(session: Session, job_id: str, *, for_update: bool = False) -> WholeJob:
     """for_update: nobody else changes its wish, or deletes it, in this transaction. Raises NotFound."""
-    one = _whole().where(Job.id == job_id)
-    found = session.execute(one.with_for_update(of=Job) if for_update else one).first()
+    one = _whole().where(JobRow.id == job_id)
+    found = session.execute(one.with_for_update(of=JobRow) if for_update else one).first()
     if found is None:
         raise NotFound("Job not found")
-    return Whole(*found)
+    return WholeJob(*found)
 
 
-def of_jobs(session: Session, job_ids: Sequence[str]) -> list[Whole]:
+def of_jobs(session: Session, job_ids: Sequence[str]) -> list[WholeJob]:
     """Those that there are."""
-    return [Whole(*found) for found in session.execute(_whole().where(Job.id.in_(job_ids)))]
+    return [WholeJob(*found) for found in session.execute(_whole().where(JobRow.id.in_(job_ids)))]
 
 
 class Chosen(NamedTuple):
@@ -127,27 +127,29 @@ class Chosen(NamedTuple):
 
     def of(self, found: Select[Any]) -> Select[Any]:
         for name, value in self.tags.items():
-            found = found.where(Pipeline.tags[name].as_string() == value)
+            found = found.where(PipelineRow.tags[name].as_string() == value)
         return found.where(JobStatus.state.in_(self.states)) if self.states else found
 
 
 EVERY = Chosen()
 
 
-def listed(session: Session, limit: int, starting_after: str | None = None, chosen: Chosen = EVERY) -> Page[Whole]:
+def listed(
+    session: Session, limit: int, starting_after: str | None = None, chosen: Chosen = EVERY
+) -> RowPage[WholeJob]:
     """Without previews."""
-    found = page(session, chosen.of(_listed()), Pipeline.serial, Pipeline.id, limit, starting_after)
-    return Page([Whole(*row) for row in found.rows], found.has_more)
+    found = page(session, chosen.of(_listed()), PipelineRow.serial, PipelineRow.id, limit, starting_after)
+    return RowPage([WholeJob(*row) for row in found.rows], found.has_more)
 
 
-def all_listed(session: Session, chosen: Chosen = EVERY) -> list[Whole]:
+def all_listed(session: Session, chosen: Chosen = EVERY) -> list[WholeJob]:
     """Newest first, without previews. Of pipelines, only ids and graphs are read: there may be thousands."""
-    few = chosen.of(_listed()).options(load_only(Pipeline.id, Pipeline.graph, raiseload=True))
-    return [Whole(*row) for row in session.execute(few.order_by(Pipeline.serial.desc()))]
+    few = chosen.of(_listed()).options(load_only(PipelineRow.id, PipelineRow.graph, raiseload=True))
+    return [WholeJob(*row) for row in session.execute(few.order_by(PipelineRow.serial.desc()))]
 
 
-def change(session: Session, pipeline_id: str, changes: Mapping[str, Any]) -> Whole:
-    """changes: columns of `Job` by name: stop, parallelism, checkpoint_interval_micros, env_vars, scheduler_config.
+def change(session: Session, pipeline_id: str, changes: Mapping[str, Any]) -> WholeJob:
+    """changes: columns of `JobRow` by name: stop, parallelism, checkpoint_interval_micros, env_vars, scheduler_config.
 
     A wish to run starts a failed job again. Raises NotFound.
     """
@@ -168,10 +170,10 @@ def restart(
     force: bool = False,
     ignore_state: bool = False,
     restore: Mapping[str, Any] | None = None,
-) -> Whole:
+) -> WholeJob:
     """Asks for a new start, with the state of the last checkpoint or without; it also is a wish to run. restore: what
-    to go back to first, see `Job`; a last checkpoint before that would be given up, and push an old one out, so there
-    is none.
+    to go back to first, see `JobRow`; a last checkpoint before that would be given up, and push an old one out, so
+    there is none.
 
     Raises NotFound, Ended for a job that has nothing left to do.
     """
@@ -234,27 +236,29 @@ def delete(session: Session, pipeline_id: str) -> None:
     places.release(session, libraries)
 
 
-def _mark(session: Session, job: Job) -> None:
+def _mark(session: Session, job: JobRow) -> None:
     tell_changes(session)
     job.revision += 1
     job.updated_at = now()
 
 
-def _locked(session: Session, pipeline_id: str) -> Whole:
+def _locked(session: Session, pipeline_id: str) -> WholeJob:
     """Nobody else changes it in this transaction."""
-    if session.execute(select(Job.id).where(Job.pipeline_id == pipeline_id).with_for_update()).first() is None:
+    if session.execute(select(JobRow.id).where(JobRow.pipeline_id == pipeline_id).with_for_update()).first() is None:
         raise NotFound("Pipeline not found")
     return get(session, pipeline_id)
 
 
 def _whole() -> Select[Any]:
-    joined: Any = select(Pipeline, Job, JobStatus)
-    selected: Select[Any] = joined.join(Job, Job.pipeline_id == Pipeline.id).join(JobStatus, JobStatus.job_id == Job.id)
+    joined: Any = select(PipelineRow, JobRow, JobStatus)
+    selected: Select[Any] = joined.join(JobRow, JobRow.pipeline_id == PipelineRow.id).join(
+        JobStatus, JobStatus.job_id == JobRow.id
+    )
     return selected
 
 
 def _listed() -> Select[Any]:
-    return _whole().where(Pipeline.is_preview.is_(False))
+    return _whole().where(PipelineRow.is_preview.is_(False))
 
 
 _LOCK = 5115_0003  # PostgreSQL's number of our advisory lock
@@ -273,18 +277,18 @@ class Totals(NamedTuple):
 def totals(session: Session, without_job: str | None = None) -> Totals:
     """without_job: its parallelism does not count."""
     runs = JobStatus.state.not_in(TERMINAL)
-    is_asked = (JobStatus.state == State.STOPPED) | (Job.restart_nonce != JobStatus.restart_nonce)
-    counts = runs | ((Job.stop == "none") & is_asked & ~Pipeline.is_preview)
-    counts = counts if without_job is None else counts & (Job.id != without_job)
+    is_asked = (JobStatus.state == State.STOPPED) | (JobRow.restart_nonce != JobStatus.restart_nonce)
+    counts = runs | ((JobRow.stop == "none") & is_asked & ~PipelineRow.is_preview)
+    counts = counts if without_job is None else counts & (JobRow.id != without_job)
     found = session.execute(
         select(
-            func.sum(case((Pipeline.is_preview, 0), else_=1)),
-            func.sum(case((counts, Job.parallelism), else_=0)),
-            func.sum(case((Pipeline.is_preview & runs, 1), else_=0)),
-            func.sum(case((Pipeline.is_preview, 1), else_=0)),
+            func.sum(case((PipelineRow.is_preview, 0), else_=1)),
+            func.sum(case((counts, JobRow.parallelism), else_=0)),
+            func.sum(case((PipelineRow.is_preview & runs, 1), else_=0)),
+            func.sum(case((PipelineRow.is_preview, 1), else_=0)),
         )
-        .join_from(Pipeline, Job, Job.pipeline_id == Pipeline.id)
-        .join(JobStatus, JobStatus.job_id == Job.id)
+        .join_from(PipelineRow, JobRow, JobRow.pipeline_id == PipelineRow.id)
+        .join(JobStatus, JobStatus.job_id == JobRow.id)
     ).one()
     return Totals(*(int(one or 0) for one in found))
 
@@ -298,11 +302,11 @@ def alone(session: Session) -> None:
 def ended_previews(session: Session, most: int) -> Sequence[tuple[str, str]]:
     """Ids of pipelines and jobs, the oldest first."""
     found = (
-        select(Pipeline.id, Job.id)
-        .join(Job, Job.pipeline_id == Pipeline.id)
-        .join(JobStatus, JobStatus.job_id == Job.id)
-        .where(Pipeline.is_preview, JobStatus.state.in_(TERMINAL))
-        .order_by(Pipeline.serial)
+        select(PipelineRow.id, JobRow.id)
+        .join(JobRow, JobRow.pipeline_id == PipelineRow.id)
+        .join(JobStatus, JobStatus.job_id == JobRow.id)
+        .where(PipelineRow.is_preview, JobStatus.state.in_(TERMINAL))
+        .order_by(PipelineRow.serial)
         .limit(most)
     )
     return [(row[0], row[1]) for row in session.execute(found)]

@@ -25,7 +25,7 @@ from ...engine.connectors.location import Location, location_of
 from ...errors import ArroyoUdfError, InvalidArgument
 from .database import Database, LeaderLock, now
 from .errors import InUse
-from .models import Artifact, ArtifactUse, Job, Leftover, Pipeline, Udf
+from .models import Artifact, ArtifactUse, JobRow, Leftover, PipelineRow, UdfRow
 
 _log = logging.getLogger(__name__)
 
@@ -45,15 +45,15 @@ def state_location(text: str, environment: Mapping[str, str]) -> Location:
     return location_of(value).absolute()
 
 
-def state_of(job: Job) -> Location | None:
+def state_of(job: JobRow) -> Location | None:
     """Where the checkpoints of its history are; None: it has none. Raises InvalidArgument."""
     return None if job.place is None else location_of(job.place).child(str(job.history))
 
 
 def decide(session: Session, checkpoints: str) -> None:
     """Of jobs that an earlier version of the program has created: where that one looked for their state."""
-    asked = select(Pipeline, Job).join(Job, Job.pipeline_id == Pipeline.id)
-    for pipeline, job in session.execute(asked.where(Pipeline.is_preview.is_(False), Job.place.is_(None))):
+    asked = select(PipelineRow, JobRow).join(JobRow, JobRow.pipeline_id == PipelineRow.id)
+    for pipeline, job in session.execute(asked.where(PipelineRow.is_preview.is_(False), JobRow.place.is_(None))):
         text = pipeline.state_url or checkpoints
         variables = {name: value for name, value in job.env_vars.items() if isinstance(value, str)}  # that are readable
         try:
@@ -81,11 +81,11 @@ def move(database: Database, old: str, new: str) -> int:
         left.callback(lock.release)
         session = left.enter_context(database.begin())
         libraries = session.scalars(select(Artifact)).all()
-        jobs, leftovers = session.scalars(select(Job)).all(), session.scalars(select(Leftover)).all()
+        jobs, leftovers = session.scalars(select(JobRow)).all(), session.scalars(select(Leftover)).all()
         known = [row.place for row in libraries if row.place is not None]
-        for pipeline in session.scalars(select(Pipeline)):
+        for pipeline in session.scalars(select(PipelineRow)):
             pipeline.program = _with_libraries(pipeline.program, known, moved)
-        placed: list[Job | Artifact | Leftover] = [*jobs, *libraries, *leftovers]
+        placed: list[JobRow | Artifact | Leftover] = [*jobs, *libraries, *leftovers]
         for row in placed:
             if row.place is not None and (place := moved(row.place)) != row.place:
                 row.place = place
@@ -173,4 +173,4 @@ def release(session: Session, hashes: Collection[str]) -> None:
 
 def _is_used() -> ColumnElement[bool]:
     by_pipeline = exists().where(ArtifactUse.artifact == Artifact.sha256)
-    return or_(by_pipeline, exists().where(Udf.artifact == Artifact.sha256))
+    return or_(by_pipeline, exists().where(UdfRow.artifact == Artifact.sha256))

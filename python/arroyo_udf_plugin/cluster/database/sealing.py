@@ -2,9 +2,9 @@
 
     secrets.key         a key a line, as Fernet writes it: the first one seals, all of them open
 
-Guarantees: a column of the type `Sealed` never contains a plain secret, nor is one opened that somebody without a key
-has changed: such a value is read as `Unopened`, so that one of them hides no other row, and stays as it is when the row
-is written. Whoever needs values asks `opened`. A new file is its user's alone, and whole or not there.
+Guarantees: a column of the type `SealedJson` never contains a plain secret, nor is one opened that somebody without a
+key has changed: such a value is read as `Unopened`, so that one of them hides no other row, and stays as it is when the
+row is written. Whoever needs values asks `opened`. A new file is its user's alone, and whole or not there.
 Assumes: who has the file and the database has the secrets. Empty values are no secrets.
 """
 
@@ -109,7 +109,7 @@ def _opens(key: Fernet, token: str) -> bool:
     return True
 
 
-class Sealed(TypeDecorator[dict[str, Any]]):
+class SealedJson(TypeDecorator[dict[str, Any]]):
     """A JSON object whose values are sealed, but not their names. only: these values; None: all."""
 
     impl = JSON

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from . import places
 from .database import now, tell_changes
 from .errors import NotFound, once
-from .models import Udf, new_id
+from .models import UdfRow, new_id
 
 
 def create(
@@ -23,10 +23,10 @@ def create(
     definition: str,
     description: str | None = None,
     artifact: str | None = None,
-) -> Udf:
+) -> UdfRow:
     """artifact: the hash of its library. Raises Taken."""
     time = now()
-    udf = Udf(
+    udf = UdfRow(
         id=new_id("udf"),
         prefix=prefix,
         name=name,
@@ -44,20 +44,20 @@ def create(
     return udf
 
 
-def listed(session: Session) -> Sequence[Udf]:
+def listed(session: Session) -> Sequence[UdfRow]:
     """By name."""
-    return session.scalars(select(Udf).order_by(Udf.key)).all()
+    return session.scalars(select(UdfRow).order_by(UdfRow.key)).all()
 
 
-def get(session: Session, udf_id: str) -> Udf:
+def get(session: Session, udf_id: str) -> UdfRow:
     """Raises NotFound."""
-    found = session.scalars(select(Udf).where(Udf.id == udf_id)).first()
+    found = session.scalars(select(UdfRow).where(UdfRow.id == udf_id)).first()
     if found is None:
         raise NotFound("UDF not found")
     return found
 
 
-def change(session: Session, udf_id: str, changes: Mapping[str, Any]) -> Udf:
+def change(session: Session, udf_id: str, changes: Mapping[str, Any]) -> UdfRow:
     """changes: columns by name. Pipelines keep what they have, until they are planned anew; a library that nobody has
     then is removed later, by the controller. Raises NotFound, Taken."""
     found = get(session, udf_id)

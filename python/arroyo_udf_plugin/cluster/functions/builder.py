@@ -26,9 +26,9 @@ from ...engine.execution.store import LocalStore
 from ...errors import ArroyoUdfError
 from ...version import PLUGIN_FORMAT, __version__
 from .artifacts import LIBRARIES, copied, new_place, store, verified
-from .children import ChildFailed, Children, Limits
+from .children import ChildFailed, ChildLimits, Children
 from .fair_queue import Turns
-from .messages import Build, Built, Diagnostic, Language, Plan, Planned, Plugin, Table
+from .messages import Build, Built, Diagnostic, Language, PlanRequest, PlanResult, PluginReference, SavedTable
 
 _PATIENCE = 10.0
 """Seconds for a store that does not answer while somebody waits for the API."""
@@ -62,7 +62,7 @@ class Builder:
     def __init__(
         self,
         folder: Path,
-        limits: Limits | None = None,
+        limits: ChildLimits | None = None,
         cache: Path | None = None,
         roots: Sequence[str] | None = None,
         artifacts: str | None = None,
@@ -71,7 +71,7 @@ class Builder:
         self._builds = LocalStore(folder / "builds")
         self._libraries = folder / LIBRARIES
         self._artifacts = artifacts or str(folder / "artifacts")
-        self._children = Children(folder, cache or folder / "cache", limits or Limits())
+        self._children = Children(folder, cache or folder / "cache", limits or ChildLimits())
         self._building: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._roots = None if roots is None else list(roots)
 
@@ -136,19 +136,19 @@ class Builder:
         name: str,
         query: str,
         functions: Mapping[str, BuiltFunction],
-        tables: Sequence[Table] = (),
+        tables: Sequence[SavedTable] = (),
         parallelism: int = 1,
         sinks: str = "own",
         environment: Mapping[str, str] | None = None,
         state_url: str | None = None,
         known: Sequence[str] = (),
         sample: bool = False,
-    ) -> Planned:
+    ) -> PlanResult:
         """functions: by name. known: names to propose. sample: tell the first source's fields. What is wrong is in the
         answer. Raises Busy."""
-        plugins = [Plugin(name=one, library=f.library, sha256=f.sha256) for one, f in functions.items()]
+        plugins = [PluginReference(name=one, library=f.library, sha256=f.sha256) for one, f in functions.items()]
         async with self._children.working(self._children.plans) as child:
-            asked = Plan.model_validate(
+            asked = PlanRequest.model_validate(
                 {
                     "name": name,
                     "query": query,
@@ -164,9 +164,9 @@ class Builder:
                 }
             )
             try:
-                return Planned.model_validate_json(await child.answer(asked))
+                return PlanResult.model_validate_json(await child.answer(asked))
             except (ChildFailed, pydantic.ValidationError) as error:
-                return Planned(errors=[Diagnostic(message=f"the query cannot be planned: {error}")])
+                return PlanResult(errors=[Diagnostic(message=f"the query cannot be planned: {error}")])
 
 
 def _key(definition: str, language: str) -> str:

@@ -27,11 +27,11 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # whatever reads it would wait until the time is over
     signal.signal(signal.SIGTERM, _end)  # so that compilers end, too
     job = messages.JOB.validate_json(line)
-    if isinstance(job, messages.Plan):
+    if isinstance(job, messages.PlanRequest):
         from . import planning
 
         os.environ.update(job.environment)
-        answer: messages.Built | messages.Planned = planning.planned(job)
+        answer: messages.Built | messages.PlanResult = planning.planned(job)
     else:
         from . import building
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .fair_queue import Lane, Turns
-from .messages import Build, Plan
+from .messages import Build, PlanRequest
 
 _PACKAGE = Path(__file__).resolve().parents[3]
 _KEPT = ("PATH", "LANG", "LC_ALL", "CC", "ARROYO_UDF_PYTHON", "SSL_CERT_FILE", "SSL_CERT_DIR")
@@ -31,7 +31,7 @@ _UNLOCKED = "stderr-unlocked"
 
 
 @dataclass(frozen=True)
-class Limits:
+class ChildLimits:
     """seconds: of a build. plan_seconds: of a plan. memory: bytes of address space of each process. builds, plans: how
     many run, and may wait."""
 
@@ -46,7 +46,7 @@ class Limits:
         """Of a child that does not know its job yet."""
         return max(1, round(max(self.seconds, self.plan_seconds)))
 
-    def seconds_of(self, job: Build | Plan) -> float:
+    def seconds_of(self, job: Build | PlanRequest) -> float:
         return self.seconds if isinstance(job, Build) else self.plan_seconds
 
 
@@ -63,7 +63,7 @@ class _Child:
 class Children:
     """folder: in which private folders are made. cache: that of builds, which all children share."""
 
-    def __init__(self, folder: Path, cache: Path, limits: Limits) -> None:
+    def __init__(self, folder: Path, cache: Path, limits: ChildLimits) -> None:
         self._folder, self._cache, self._limits = folder, cache, limits
         self.builds, self.plans = Turns("builds", limits.builds), Turns("plans", limits.plans)
         self._has_spares = False
@@ -158,11 +158,11 @@ def left_behind(folder: Path) -> Iterator[Path]:
 class Child:
     """folder: its private one, which is removed with it."""
 
-    def __init__(self, child: _Child, limits: Limits) -> None:
+    def __init__(self, child: _Child, limits: ChildLimits) -> None:
         self._process, self.folder = child.process, child.folder
         self._limits = limits
 
-    async def answer(self, job: Build | Plan) -> bytes:
+    async def answer(self, job: Build | PlanRequest) -> bytes:
         """Raises ChildFailed."""
         seconds = self._limits.seconds_of(job)
         assert self._process.stdin is not None

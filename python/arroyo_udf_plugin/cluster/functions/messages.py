@@ -22,7 +22,7 @@ class Build(_Message):
     out: str
 
 
-class Plugin(_Message):
+class PluginReference(_Message):
     """A function to plan with: the name that queries call, and its plugin."""
 
     name: str
@@ -30,7 +30,7 @@ class Plugin(_Message):
     sha256: str
 
 
-class Table(_Message):
+class SavedTable(_Message):
     """A saved table: its CREATE TABLE, in one line. problem: why there is none."""
 
     name: str
@@ -38,7 +38,7 @@ class Table(_Message):
     problem: str = ""
 
 
-class Plan(_Message):
+class PlanRequest(_Message):
     """sinks: "own": those of the query, and a preview for a SELECT alone. "preview": previews instead of all. "both".
 
     roots: the folders in which files, and state_url, may be; None: anywhere. known: names of all functions that there
@@ -48,8 +48,8 @@ class Plan(_Message):
     kind: Literal["plan"] = "plan"
     name: str
     query: str
-    plugins: list[Plugin]
-    tables: list[Table] = []
+    plugins: list[PluginReference]
+    tables: list[SavedTable] = []
     parallelism: int = 1
     sinks: Literal["own", "preview", "both"] = "own"
     environment: dict[str, str] = {}
@@ -59,8 +59,8 @@ class Plan(_Message):
     state_url: str | None = None
 
 
-Job = Annotated[Build | Plan, pydantic.Field(discriminator="kind")]
-JOB: pydantic.TypeAdapter[Build | Plan] = pydantic.TypeAdapter(Job)
+Job = Annotated[Build | PlanRequest, pydantic.Field(discriminator="kind")]
+JOB: pydantic.TypeAdapter[Build | PlanRequest] = pydantic.TypeAdapter(Job)
 
 
 class Built(_Message):
@@ -79,7 +79,7 @@ class Diagnostic(_Message):
     end: tuple[int, int] | None = None
 
 
-class Planned(_Message):
+class PlanResult(_Message):
     """description: of the pipeline, as JSON has it. graph: its boxes and arrows. fingerprint: what its checkpoints must
     have, too. tables: the saved ones that it uses. fields: of a sample.
 

@@ -21,13 +21,13 @@ from ...engine.pipeline.plan import plan
 from ...engine.pipeline.problems import nearest
 from ...engine.planner.script import Script
 from ...engine.planner.statements import CreateTable
-from ...engine.planner.text import Refused, Text, Wrong
+from ...engine.planner.text import InvalidQuery, Text, Wrong
 from ...errors import ArroyoUdfError
 from ..partitions import fixed
 from . import allowed_paths
 from .artifacts import verified
 from .graph import graph_of
-from .messages import Diagnostic, Plan, Planned, Table
+from .messages import Diagnostic, PlanRequest, PlanResult, SavedTable
 from .sampling import sampled
 
 _FILE = "query.sql"
@@ -40,41 +40,41 @@ _NO_CHECKPOINTS = (
 )
 
 
-def planned(asked: Plan) -> Planned:
+def planned(asked: PlanRequest) -> PlanResult:
     """What is wrong with the query is in the answer."""
     with confined_to(None if asked.roots is None else list(map(Path, asked.roots))):
         return _planned(asked)
 
 
-def _planned(asked: Plan) -> Planned:
+def _planned(asked: PlanRequest) -> PlanResult:
     words = _words(asked.query)
     tables = [table for table in asked.tables if table.name.lower() in words and not _creates(asked.query, table.name)]
     plugins = [plugin for plugin in asked.plugins if plugin.name.lower() in words]
     if unreadable := [table for table in tables if table.problem]:
-        return Planned(errors=[_unreadable(table, asked.query) for table in unreadable])
+        return PlanResult(errors=[_unreadable(table, asked.query) for table in unreadable])
     text = "".join(f"{table.statement}\n" for table in tables) + asked.query
     try:
         if asked.roots is not None:
             if asked.state_url is not None and (why := allowed_paths.outside(asked.state_url, asked.roots)) is not None:
-                return Planned(errors=[Diagnostic(message=f"state_url: {why}")])
+                return PlanResult(errors=[Diagnostic(message=f"state_url: {why}")])
             allowed_paths.check(Text(_FILE, text), asked.roots)
         _check_streams(Text(_FILE, text))
         for plugin in plugins:
             verified(Path(plugin.library), plugin.sha256)
         script = Script(_FILE, text, [plugin.library for plugin in plugins])
         if script.explain:
-            return Planned(errors=[Diagnostic(message="a job runs its query: leave out EXPLAIN")])
+            return PlanResult(errors=[Diagnostic(message="a job runs its query: leave out EXPLAIN")])
         pipeline = script.pipeline.model_copy(
             update={"name": asked.name, "parallelism": asked.parallelism, "sinks": _sinks(script.pipeline, asked.sinks)}
         )
         with script.located(), contextlib.closing(plan(_as_job(fixed(pipeline)))) as found:
             graph, fingerprint = graph_of(found), json.loads(json.dumps(dict(found.fingerprint)))
             fields = sampled(found.inputs[0].source) if asked.sample else []
-    except Refused as error:
-        return Planned(errors=list(_diagnostics(error, asked, tables)))
+    except InvalidQuery as error:
+        return PlanResult(errors=list(_diagnostics(error, asked, tables)))
     except ArroyoUdfError as error:
-        return Planned(errors=[Diagnostic(message=str(error))])
-    return Planned(
+        return PlanResult(errors=[Diagnostic(message=str(error))])
+    return PlanResult(
         description=described(pipeline),
         graph=graph,
         fingerprint=fingerprint,
@@ -84,7 +84,7 @@ def _planned(asked: Plan) -> Planned:
     )
 
 
-def _unreadable(table: Table, query: str) -> Diagnostic:
+def _unreadable(table: SavedTable, query: str) -> Diagnostic:
     """At the first place where the query has its name."""
     text = Text(_FILE, query)
     at = next(token for token in tokens(query) if (token.name or token.text).lower() == table.name.lower())
@@ -154,7 +154,7 @@ def _sinks(pipeline: Pipeline, chosen: str) -> tuple[SinkModel, ...]:
     return tuple(sinks)
 
 
-def _diagnostics(error: Refused, asked: Plan, tables: Sequence[Table]) -> Iterator[Diagnostic]:
+def _diagnostics(error: InvalidQuery, asked: PlanRequest, tables: Sequence[SavedTable]) -> Iterator[Diagnostic]:
     """Lines are those of the query, without the saved tables before it."""
     before = len(tables)
     for place in error.places:

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from ...host.statistics import Latency
 from ..reports import upgraded
 from ..states import Event, State
-from ..task import Report
+from ..task import JobReport
 
 if TYPE_CHECKING:
     from prometheus_client import Metric
@@ -160,7 +160,7 @@ class Measured:
     def __init__(self) -> None:
         self._latest: dict[str, _Latest] = {}
 
-    def note(self, report: Report) -> None:
+    def note(self, report: JobReport) -> None:
         before = self._latest.get(report.job_id)
         if before is not None and before.generation > report.generation:
             return
@@ -244,7 +244,7 @@ class Meters:
     def database_failed(self) -> None:
         self._database_failures += 1
 
-    def note(self, reports: Iterable[Report]) -> None:
+    def note(self, reports: Iterable[JobReport]) -> None:
         """Counts checkpoints. A report tells the latest: of several between two reports, one is counted."""
         for report in reports:
             taken = report.checkpoint

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ...errors import InvalidArgument
 from ...version import __version__
 from ..states import State
-from ..task import Report
+from ..task import JobReport
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
@@ -54,15 +54,15 @@ class Tracing:
         at: float | None = None,
         is_request: bool = False,
         **attributes: str | int,
-    ) -> Span:
+    ) -> TraceSpan:
         """parent, linked: traceparents: of the span in which this one is, of one that it belongs to. at: `time.time()`
         of its beginning; None: now."""
         if self._provider is None:
-            return Span(None)
+            return TraceSpan(None)
         from opentelemetry.trace import Link, SpanKind, get_current_span
 
         links = [] if linked is None else [Link(get_current_span(_context(linked)).get_span_context())]
-        return Span(
+        return TraceSpan(
             self._tracer.start_span(
                 name,
                 context=_context(parent),
@@ -79,7 +79,7 @@ class Tracing:
             self._provider.shutdown()
 
 
-class Span:
+class TraceSpan:
     def __init__(self, own: OwnSpan | None) -> None:
         self._own = own
 
@@ -141,7 +141,7 @@ class JobSpans:
 
     def __init__(self, tracing: Tracing) -> None:
         self._tracing = tracing
-        self._starting: dict[str, Span] = {}
+        self._starting: dict[str, TraceSpan] = {}
         self._parents: dict[str, str | None] = {}
         self._epochs: dict[str, int] = {}
 
@@ -157,7 +157,7 @@ class JobSpans:
         """The start of its generation; None: without tracing, or if another controller has started it."""
         return self._parents.get(job_id)
 
-    def note(self, reports: Iterable[Report]) -> None:
+    def note(self, reports: Iterable[JobReport]) -> None:
         for report in reports:
             taken = report.checkpoint
             if taken is not None and taken["epoch"] != self._epochs.get(report.job_id):

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from ...engine.execution.stopping import StopRequest
 from ..configuration import Settings
 from ..states import Event
-from ..task import NOTHING_RUNS, Report, Task, Tell, request, run
+from ..task import NOTHING_RUNS, JobReport, Task, Tell, request, run
 from . import protocol
 from .interface import How
 from .process import ProcessScheduler
@@ -54,7 +54,7 @@ class EmbeddedScheduler:
     def stop(self, job_id: str, generation: int, how: How) -> None:
         running = self._find(job_id, generation)
         if running is None:
-            self._tell(Report(job_id, generation, Event.LOST, message=NOTHING_RUNS))
+            self._tell(JobReport(job_id, generation, Event.LOST, message=NOTHING_RUNS))
             return
         request(running.stop, "cancel" if how == "kill" else how)
         if how == "kill":
@@ -66,7 +66,7 @@ class EmbeddedScheduler:
             if running is not None and running.task.generation <= generation:
                 running.is_clearing = True
         if running is None or running.task.generation > generation:
-            self._tell(Report(job_id, generation, Event.READY))
+            self._tell(JobReport(job_id, generation, Event.READY))
             return
         request(running.stop, "cancel")
         self._forget_later(running)
@@ -100,13 +100,13 @@ class EmbeddedScheduler:
     def _run(self, task: Task, stop: StopRequest) -> None:
         run(task, stop, lambda report: self._hear(task, report))
 
-    def _hear(self, task: Task, report: Report) -> None:
+    def _hear(self, task: Task, report: JobReport) -> None:
         if report.event in (None, Event.STARTED):
             self._tell(report)
         else:
             self._end(task, report)
 
-    def _end(self, task: Task, report: Report) -> None:
+    def _end(self, task: Task, report: JobReport) -> None:
         with self._lock:
             running = self._running.get(task.job_id)
             if running is None or running.task is not task:
@@ -114,11 +114,13 @@ class EmbeddedScheduler:
             del self._running[task.job_id]
         self._tell(report)
         if running.is_clearing:
-            self._tell(Report(task.job_id, task.generation, Event.READY))
+            self._tell(JobReport(task.job_id, task.generation, Event.READY))
 
     def _forget_later(self, running: _Running) -> None:
         """A function may block its thread for ever."""
-        lost = Report(running.task.job_id, running.task.generation, Event.LOST, message="the job did not end in time")
+        lost = JobReport(
+            running.task.job_id, running.task.generation, Event.LOST, message="the job did not end in time"
+        )
         timer = threading.Timer(_GIVE_UP, self._end, (running.task, lost))
         timer.daemon = True
         timer.start()
@@ -132,7 +134,9 @@ class EmbeddedScheduler:
 class IsolatingScheduler:
     """heard: called with what the threads report."""
 
-    def __init__(self, tell: Tell, settings: Settings, heard: Callable[[Report], None] = lambda report: None) -> None:
+    def __init__(
+        self, tell: Tell, settings: Settings, heard: Callable[[JobReport], None] = lambda report: None
+    ) -> None:
         self._tell, self._heard = tell, heard
         self._threads = EmbeddedScheduler(self._hear)
         self._workers = ProcessScheduler(tell, settings)
@@ -178,7 +182,7 @@ class IsolatingScheduler:
     def _of(self, job_id: str) -> EmbeddedScheduler | ProcessScheduler:
         return self._workers if job_id in self._isolated else self._threads
 
-    def _hear(self, report: Report) -> None:
+    def _hear(self, report: JobReport) -> None:
         if report.event is Event.READY and self._has_worker(report.job_id):
             self._workers.clear(report.job_id, report.generation)
             return

@@ -15,15 +15,15 @@ import pydantic
 
 from ..database.history import storable
 from ..preview_rows import Shown
-from ..reports import Numbers, Taken, upgraded
+from ..reports import CheckpointReport, JobNumbers, upgraded
 from ..states import Event
-from ..task import Report
+from ..task import JobReport
 
 _LARGEST = 2**31 - 1
 _Number = Annotated[int, pydantic.Field(ge=0, le=_LARGEST)]
 
 
-class Refused(Exception):
+class InvalidMessage(Exception):
     """A message that is not understood. The text says why."""
 
 
@@ -51,20 +51,20 @@ class Said(_Message):
     details: Text = ""
     domain: Literal["user", "external", "internal"] = "internal"
     outage: Text = ""
-    numbers: Annotated[Numbers, pydantic.BeforeValidator(_numbers)] | None = None
-    checkpoint: Taken | None = None
+    numbers: Annotated[JobNumbers, pydantic.BeforeValidator(_numbers)] | None = None
+    checkpoint: CheckpointReport | None = None
     shown: tuple[Shown, ...] = ()
     epoch: _Number = 0
     retained: tuple[_Number, ...] = ()
 
-    def report(self, job_id: str, generation: int) -> Report:
+    def report(self, job_id: str, generation: int) -> JobReport:
         told: dict[str, Any] = {name: getattr(self, name) for name in type(self).model_fields}
         if self.numbers is not None:
             told["numbers"] = self.numbers | {"generation": generation}
-        return Report(job_id, generation, **told | {"event": None if self.event is None else Event(self.event)})
+        return JobReport(job_id, generation, **told | {"event": None if self.event is None else Event(self.event)})
 
 
-class Asked(_Message):
+class OrdersRequest(_Message):
     """For orders. of: the list of orders of which `seen` were seen."""
 
     of: str
@@ -79,15 +79,15 @@ def reports(body: Any) -> list[Said]:
     try:
         return _REPORTS.validate_python(body)
     except (pydantic.ValidationError, RecursionError, AttributeError, KeyError, TypeError, ValueError) as error:
-        raise Refused(_why(error)) from error
+        raise InvalidMessage(_why(error)) from error
 
 
-def asked(body: Any) -> Asked:
+def asked(body: Any) -> OrdersRequest:
     """Raises Refused."""
     try:
-        return Asked.model_validate(body)
+        return OrdersRequest.model_validate(body)
     except pydantic.ValidationError as error:
-        raise Refused(_why(error)) from error
+        raise InvalidMessage(_why(error)) from error
 
 
 def _why(error: Exception) -> str:

@@ -32,10 +32,10 @@ from ..configuration import PREFIX, Settings
 from ..monitoring.exposition import WORKER, Gateway
 from ..serving import Server
 from ..states import Event
-from ..task import NOTHING_RUNS, OUTPUT, Report, Task, Tell
+from ..task import NOTHING_RUNS, OUTPUT, JobReport, Task, Tell
 from . import messages, protocol, worker_files
 from .interface import How
-from .messages import Refused
+from .messages import InvalidMessage
 from .worker_output import INSTEAD, WorkerOutput, crashed_in
 
 _LOOK_EVERY = 1.0  # seconds between two looks at who has been silent, and at what workers have written
@@ -136,7 +136,7 @@ class ProcessScheduler:
         failpoints.reached("stopping")
         running = self._find(job_id, generation)
         if running is None:
-            self._tell(Report(job_id, generation, Event.LOST, message=NOTHING_RUNS))
+            self._tell(JobReport(job_id, generation, Event.LOST, message=NOTHING_RUNS))
         elif how == "kill":
             threading.Thread(target=self._kill, args=(job_id, generation), daemon=True).start()
         else:
@@ -155,7 +155,7 @@ class ProcessScheduler:
             worker_files.end_family(self._folder, job_id, generation, None)
             if running is not None:
                 self._remove(running)
-            self._tell(Report(job_id, generation, Event.READY))
+            self._tell(JobReport(job_id, generation, Event.READY))
 
         threading.Thread(target=work, daemon=True).start()
 
@@ -217,7 +217,7 @@ class ProcessScheduler:
         if running.process is not None:
             self._watch(running)
         elif self._remove(running) and not running.is_let_go:
-            self._tell(Report(running.job_id, running.generation, Event.LOST, message=why))
+            self._tell(JobReport(running.job_id, running.generation, Event.LOST, message=why))
 
     def _spawn(self, running: _Running) -> None:
         lock = worker_files.claim(self._folder, running.job_id, running.generation)
@@ -295,14 +295,14 @@ class ProcessScheduler:
             last = running.output.last()
             if not running.why and (function := crashed_in(last, running.task.program)) is not None:
                 why = f"{why}, in the function {function}: {INSTEAD}"
-            self._tell(Report(running.job_id, running.generation, Event.LOST, message=why, details=last))
+            self._tell(JobReport(running.job_id, running.generation, Event.LOST, message=why, details=last))
         else:
             self._tell_output(running, running.output.rest())
         running.output.remove()
 
     def _tell_output(self, running: _Running, text: str) -> None:
         if text.strip():
-            self._tell(Report(running.job_id, running.generation, message=OUTPUT, details=text))
+            self._tell(JobReport(running.job_id, running.generation, message=OUTPUT, details=text))
 
     def _kill(self, job_id: str, generation: int) -> bool:
         """Whether there was something to kill, of this generation or an older one."""
@@ -378,7 +378,7 @@ class ProcessScheduler:
             status, answer = await self._answered(scope, receive)
         except Exception as error:  # whatever it is that a worker says
             self.refused += 1
-            why = str(error) if isinstance(error, Refused) else repr(error)
+            why = str(error) if isinstance(error, InvalidMessage) else repr(error)
             _log.warning("a message to %s is refused: %s", scope["path"], why)
             status, answer = 400, {"error": f"this message is not understood: {why}"}
         body = json.dumps(answer).encode()

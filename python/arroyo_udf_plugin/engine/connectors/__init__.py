@@ -8,16 +8,25 @@ cells.py     text cells: their Arrow type, and how they are parsed
 interface.py                             what the engine asks of the sources and sinks of a pipeline
 impulse.py, files.py, standard_input.py   the sources, each with its keys in a description; file_source.py reads files
 parts.py, single.py, table.py, standard_output.py, blackhole.py   the sinks, the same way
+preview.py                                        a sink that shows rows in the output stream of a job
 described.py, read.py, written.py                 the keys that several have
 bad_records.py                                    what happens to rows that could not be read
 
 inputs.py, formats.py, type_names.py   what names mean: files, endings, types
-object_store.py, folder.py             files that are elsewhere
+location.py                            where something is kept: on this machine, in an object store, in a database
+object_store.py, folder.py             files that are elsewhere; scratch.py: on their way there
+disk.py                                the steps by which what is written becomes durable
+unnamed.py                             files without a name, for data that is too large to stay in memory
 interrupt.py, read_ahead.py            waiting that does not hold up an event loop, and can be ended
-database.py, table_types.py            what SQLite and PostgreSQL have in common
+database.py, table_types.py            what SQLite and PostgreSQL have in common; table_target.py: where rows go
+lookup_table.py, lookup_cache.py, lookup_types.py     a table in which rows look up others
+piece.py                               what every reader of a file yields
 blocks.py                              bytes of text as whole records
-delimited.py, json_lines.py, typed.py  one format each, in and out
+delimited.py, json_lines.py, typed.py  one format each, in and out; text_lines.py: lines as they are
+json_arrays.py, json_types.py, json_writer.py     JSON, nested, too: as lines, as Arrow arrays, and written
 json_values.py                         JSON in columns of texts
+inferred.py                            the types of text columns, by their first rows
+text_values.py, durations.py           texts as values
 row_metadata.py                        columns of what is known about rows of files
 schemas.py                             columns by name
 place.py                               where an output's bytes go until it is complete

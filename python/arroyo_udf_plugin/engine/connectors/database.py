@@ -25,7 +25,7 @@ import pyarrow as pa
 from ...errors import InvalidArgument, Unreachable
 from .disk import current
 from .location import database_of
-from .lookup_types import PostgresqlReading, Reading, SqliteReading, compared, example
+from .lookup_types import ColumnReading, PostgresqlReading, SqliteReading, compared, example
 from .table_types import PostgresqlTypes, SqliteTypes, Types
 
 PATIENCE = 120.0  # seconds for a server that restarts
@@ -43,7 +43,7 @@ def quoted(name: str) -> str:
 
 
 @dataclasses.dataclass(frozen=True)
-class Column:
+class TableColumn:
     """declared: its type, as the database shows it. optional: a row may leave it out. generated: a row must."""
 
     declared: str
@@ -53,17 +53,17 @@ class Column:
 
 
 @dataclasses.dataclass(frozen=True)
-class Found:
-    """A table. schema: where it is; None: SQLite. columns: by their name as `Database.folded` has it. keys: the columns
-    of its unique indexes, in the same way."""
+class FoundTable:
+    """A table. schema: where it is; None: SQLite. columns: by their name as `SqlDatabase.folded` has it. keys: the
+    columns of its unique indexes, in the same way."""
 
     schema: str | None
-    columns: dict[str, Column]
+    columns: dict[str, TableColumn]
     keys: list[frozenset[str]]
 
 
 class Transaction:
-    """What is open within `Database.run`."""
+    """What is open within `SqlDatabase.run`."""
 
     def __init__(self, cursor: Any) -> None:
         self._cursor = cursor
@@ -90,18 +90,18 @@ class WrongValue(InvalidArgument):
     """A value that a query was given, or has found, is the reason why it failed."""
 
 
-class Database(Protocol):
+class SqlDatabase(Protocol):
     """kind: for people. types, reading: of its columns. longest_name: in bytes."""
 
     kind: str
     types: Types
-    reading: Reading
+    reading: ColumnReading
     longest_name: int | None
 
     def folded(self, name: str) -> str:
         """Equal for names that are the same column."""
 
-    def find(self, table: str, patience: float = 0, views: bool = False) -> Found | None:
+    def find(self, table: str, patience: float = 0, views: bool = False) -> FoundTable | None:
         """views: whether a view is a table, too. Raises InvalidArgument for what is no table."""
 
     def matches(
@@ -139,7 +139,7 @@ class Database(Protocol):
     def close(self) -> None: ...
 
 
-def open_database(uri: str, name: str) -> Database:
+def open_database(uri: str, name: str) -> SqlDatabase:
     """Without a connection yet. name: for error texts, because a URI may have a password.
 
     Raises InvalidArgument for a URI that is none, and for a driver that is not installed.
@@ -248,18 +248,18 @@ class _Sqlite(_Connected):
 
     def __init__(self, path: str, name: str) -> None:
         self.types: Types = SqliteTypes()
-        self.reading: Reading = SqliteReading()
+        self.reading: ColumnReading = SqliteReading()
         super().__init__(path, name, "sqlite", "engine")
 
     def folded(self, name: str) -> str:
         return name.encode().lower().decode()  # ASCII letters only
 
-    def find(self, table: str, patience: float = 0, views: bool = False) -> Found | None:
+    def find(self, table: str, patience: float = 0, views: bool = False) -> FoundTable | None:
         if not Path(self._address).exists():
             return None  # a connection would make it
         return self.run(lambda transaction: self._found(transaction, table, views), patience)
 
-    def _found(self, transaction: Transaction, table: str, views: bool) -> Found | None:
+    def _found(self, transaction: Transaction, table: str, views: bool) -> FoundTable | None:
         kinds = transaction.rows("SELECT type FROM sqlite_master WHERE name = ? COLLATE NOCASE", table)
         if not kinds:
             return None
@@ -269,7 +269,7 @@ class _Sqlite(_Connected):
         for name, declared, not_null, filled, key, hidden in transaction.rows(
             'SELECT name, type, "notnull", dflt_value IS NOT NULL, pk, hidden FROM pragma_table_xinfo(?)', table
         ):
-            columns[self.folded(name)] = Column(
+            columns[self.folded(name)] = TableColumn(
                 declared, bool(not_null), bool(filled or not not_null), hidden in (2, 3)
             )
             if key:
@@ -282,7 +282,7 @@ class _Sqlite(_Connected):
         ):
             indexes.setdefault(index, set()).add(name and self.folded(name))
         keys = [frozenset(each) for each in indexes.values() if None not in each]
-        return Found(None, columns, [frozenset(primary), *keys])  # type: ignore[list-item]
+        return FoundTable(None, columns, [frozenset(primary), *keys])  # type: ignore[list-item]
 
     def matches(
         self,
@@ -328,16 +328,16 @@ class _Postgresql(_Connected):
 
     def __init__(self, uri: str, name: str) -> None:
         self.types: Types = PostgresqlTypes()
-        self.reading: Reading = PostgresqlReading()
+        self.reading: ColumnReading = PostgresqlReading()
         super().__init__(uri, name, "postgresql", "postgresql")
 
     def folded(self, name: str) -> str:
         return name
 
-    def find(self, table: str, patience: float = 0, views: bool = False) -> Found | None:
+    def find(self, table: str, patience: float = 0, views: bool = False) -> FoundTable | None:
         return self.run(lambda transaction: self._found(transaction, table, views), patience)
 
-    def _found(self, transaction: Transaction, table: str, views: bool) -> Found | None:
+    def _found(self, transaction: Transaction, table: str, views: bool) -> FoundTable | None:
         found = transaction.rows(
             "SELECT c.oid::bigint, n.nspname::text, c.relkind::text FROM pg_class c "
             "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass($1)",
@@ -363,7 +363,9 @@ class _Postgresql(_Connected):
             oid,
         ):
             keys.setdefault(index, set()).add(name)
-        return Found(schema, {name: Column(*rest) for name, *rest in columns}, [*map(frozenset, keys.values())])
+        return FoundTable(
+            schema, {name: TableColumn(*rest) for name, *rest in columns}, [*map(frozenset, keys.values())]
+        )
 
     def matches(
         self,

@@ -19,7 +19,7 @@ from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
 from ...errors import InvalidArgument
-from .inputs import Input, Version, found
+from .inputs import InputFile, Version, found
 from .interface import Json, Partition
 from .interrupt import Interrupt
 from .object_store import changed
@@ -97,7 +97,7 @@ class FilesSource:
     def _is_limited(self, partition: str) -> bool:
         return partition == _ALL and self._reading.limit is not None
 
-    def _existing(self, partition: str, at: _Position) -> Input | None:
+    def _existing(self, partition: str, at: _Position) -> InputFile | None:
         """None: it has been read, and is gone. Raises InvalidArgument if it is needed."""
         file = self._known.get(partition)
         if file is None and not at.end:
@@ -119,9 +119,9 @@ class FilesSource:
         self.files.close()
 
 
-def _named(files: Sequence[Input]) -> dict[str, Input]:
+def _named(files: Sequence[InputFile]) -> dict[str, InputFile]:
     """Files by name. One that is given again has a number behind it."""
-    named: dict[str, Input] = {}
+    named: dict[str, InputFile] = {}
     for file in files:
         names = itertools.chain([file.name], (f"{file.name} ({number})" for number in itertools.count(2)))
         named[next(name for name in names if name not in named)] = file
@@ -157,7 +157,7 @@ class _Position:
 class _File:
     """A file that is read. file: None if it has been read, and is gone."""
 
-    def __init__(self, source: FilesSource, name: str, file: Input | None, at: _Position) -> None:
+    def __init__(self, source: FilesSource, name: str, file: InputFile | None, at: _Position) -> None:
         self._source, self._name, self._at = source, name, at
         self._begun = at.begun
         self._stream: OpenFile | None = None
@@ -196,7 +196,7 @@ class _File:
         if self._interrupt is not None:
             self._interrupt.close()
 
-    def _seen(self, file: Input | None) -> Generator[Rows, None, None]:
+    def _seen(self, file: InputFile | None) -> Generator[Rows, None, None]:
         """A file that has been read."""
         with contextlib.suppress(FileNotFoundError):
             if file is not None and self._begun is not None:
@@ -209,7 +209,7 @@ class _File:
             raise changed(self._name)
         self._begun = self._source.begun[self._name] = version
 
-    def _read(self, file: Input) -> Generator[Rows, None, None]:
+    def _read(self, file: InputFile) -> Generator[Rows, None, None]:
         files, start = self._source.files, self._at.row
         if not file.regular:
             with contextlib.closing(self._stream or files.open(file, self._interrupt)) as opened:

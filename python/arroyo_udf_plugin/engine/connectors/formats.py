@@ -23,7 +23,7 @@ TEXT = ("csv", "tsv", "jsonl", "text")
 
 
 @dataclasses.dataclass(frozen=True)
-class Kind:
+class FileKind:
     """format: one of `FORMATS`. compression: around text, as Arrow names it; None: none."""
 
     format: str
@@ -34,7 +34,7 @@ class Kind:
         return self.format in TEXT
 
 
-def kind_of(name: str, chosen: str | None, option: str) -> Kind:
+def kind_of(name: str, chosen: str | None, option: str) -> FileKind:
     """The kind of a file by its name; `chosen` wins over the ending. option: the one that chooses, for error texts.
 
     "-", standard input or output, is CSV. Raises InvalidArgument if nothing says what the file is.
@@ -46,9 +46,9 @@ def kind_of(name: str, chosen: str | None, option: str) -> Kind:
     if chosen is not None:
         if chosen not in FORMATS:
             raise InvalidArgument(f"there is no format {chosen!r}; the formats are {', '.join(FORMATS)}")
-        return Kind(chosen, compression if chosen in TEXT else None)
+        return FileKind(chosen, compression if chosen in TEXT else None)
     if name == "-":
-        return Kind("csv", None)
+        return FileKind("csv", None)
     known = _FORMATS | _INPUTS if option == "--in-format" else _FORMATS
     found = known.get(dot + last)
     if found is None:
@@ -59,7 +59,7 @@ def kind_of(name: str, chosen: str | None, option: str) -> Kind:
         raise InvalidArgument(
             f"{name}: {found} files are compressed inside; decompress this one, or leave the ending out"
         )
-    return Kind(found, compression)
+    return FileKind(found, compression)
 
 
 def may_be_array(name: str) -> bool:

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from ...errors import InvalidArgument
 from . import blocks, object_store
-from .formats import Kind, has_ending, kind_of
+from .formats import FileKind, has_ending, kind_of
 from .interrupt import Interrupt
 from .location import Location, pattern_of
 
@@ -32,13 +32,13 @@ class Version:
 
 
 @dataclasses.dataclass(frozen=True)
-class Input:
+class InputFile:
     """name: for people. path: of a local file; None is standard input, or an object. regular: it can be opened more
     than once. object: in an object store."""
 
     name: str
     path: Path | None
-    kind: Kind
+    kind: FileKind
     regular: bool
     object: object_store.Object | None = None
 
@@ -47,13 +47,13 @@ class Input:
         """Whether reading never waits for others."""
         return self.regular and self.object is None
 
-    def admitted(self) -> Input:
+    def admitted(self) -> InputFile:
         """Itself. Raises InvalidArgument for a file that may not be read: see `Location`. Before each opening."""
         if self.path is not None:
             Location(self.name, self.path).admitted()
         return self
 
-    def again(self, interrupt: Interrupt | None = None) -> Input:
+    def again(self, interrupt: Interrupt | None = None) -> InputFile:
         """A regular file as it is now. Raises FileNotFoundError if it is gone. interrupt: ends the wait for a store."""
         if self.object is None:
             return self
@@ -74,14 +74,14 @@ def found(
     chosen: str | None,
     again: Interrupt | None = None,
     may_lack: bool = False,
-) -> list[Input]:
+) -> list[InputFile]:
     """The files that `inputs` name. Raises InvalidArgument for none, and for files of several formats.
 
     again: they have been found before, and what is gone meanwhile is no error. It ends the wait for a store.
     may_lack: what is not there yet is none, either.
     """
     may_lack = may_lack or again is not None
-    files: list[Input] = []
+    files: list[InputFile] = []
     for given in inputs:
         try:
             for file in _found(os.fspath(given), chosen, again):
@@ -107,9 +107,9 @@ class NoFile(InvalidArgument):
     """An input names no file."""
 
 
-def _found(name: str, chosen: str | None, again: Interrupt | None = None) -> Iterator[Input]:
+def _found(name: str, chosen: str | None, again: Interrupt | None = None) -> Iterator[InputFile]:
     if name == "-":
-        yield Input(name, None, kind_of(name, chosen, "--in-format"), False)
+        yield InputFile(name, None, kind_of(name, chosen, "--in-format"), False)
         return
     where = pattern_of(name)
     if where.path is None:
@@ -135,12 +135,12 @@ def _found(name: str, chosen: str | None, again: Interrupt | None = None) -> Ite
     if stat.S_ISDIR(mode):
         yield from _in_folder(name, chosen)
     elif chosen is None and not stat.S_ISREG(mode) and not has_ending(name):
-        yield Input(name, Path(name), Kind("csv", None), False)
+        yield InputFile(name, Path(name), FileKind("csv", None), False)
     else:
-        yield Input(name, Path(name), kind_of(name, chosen, "--in-format"), stat.S_ISREG(mode))
+        yield InputFile(name, Path(name), kind_of(name, chosen, "--in-format"), stat.S_ISREG(mode))
 
 
-def _in_folder(folder: str, chosen: str | None) -> Iterator[Input]:
+def _in_folder(folder: str, chosen: str | None) -> Iterator[InputFile]:
     """The files of a folder by name. Hidden ones and those like `_SUCCESS` do not count, as elsewhere."""
     try:
         with os.scandir(folder) as entries:
@@ -153,11 +153,11 @@ def _in_folder(folder: str, chosen: str | None) -> Iterator[Input]:
         yield from _found(os.path.join(folder, name), chosen)
 
 
-def _objects(url: str, chosen: str | None, again: Interrupt | None) -> Iterator[Input]:
+def _objects(url: str, chosen: str | None, again: Interrupt | None) -> Iterator[InputFile]:
     none = True
     for each in object_store.objects(url, _PATIENCE if again is None else object_store.PATIENCE, again):
         none = False
-        yield Input(each.name, None, kind_of(each.name, chosen, "--in-format"), True, each)
+        yield InputFile(each.name, None, kind_of(each.name, chosen, "--in-format"), True, each)
     if none:
         raise NoFile(f"{url}: there is no such object, and no object in such a folder")
 
@@ -177,7 +177,7 @@ class _Stream(io.FileIO):
         return b""
 
 
-def opened(file: Input, open_: contextlib.ExitStack, interrupt: Interrupt | None) -> IO[bytes]:
+def opened(file: InputFile, open_: contextlib.ExitStack, interrupt: Interrupt | None) -> IO[bytes]:
     """The file's bytes, decompressed. A read returns what a pipe has so far. Raises OSError.
 
     interrupt: ends reading, if a read may wait. Not for `is_local` files.
@@ -196,7 +196,7 @@ def opened(file: Input, open_: contextlib.ExitStack, interrupt: Interrupt | None
 
 
 @contextlib.contextmanager
-def readable(file: Input) -> Iterator[None]:
+def readable(file: InputFile) -> Iterator[None]:
     """Errors of reading, as InvalidArgument with the file's name."""
     try:
         yield

@@ -13,7 +13,7 @@ _scan = json.JSONDecoder().raw_decode
 _SPACE = " \t\n\r"
 
 
-class Lines:
+class ArrayLines:
     """read: the file's bytes; also if they are lines already. name: for error texts."""
 
     def __init__(self, read: Callable[[int], bytes], name: str) -> None:

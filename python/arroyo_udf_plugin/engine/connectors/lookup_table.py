@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from ...errors import InvalidArgument
 from .cells import CellType
-from .database import PATIENCE, Database, Found, Transaction, WrongValue, open_database, quoted
+from .database import PATIENCE, FoundTable, SqlDatabase, Transaction, WrongValue, open_database, quoted
 from .lookup_types import values
 
 
@@ -94,7 +94,7 @@ def lookup_table(
 class _Checked:
     """A table's columns, with the types in which they are wanted. Raises InvalidArgument."""
 
-    def __init__(self, database: Database, found: Found, types: Mapping[str, pa.DataType], name: str) -> None:
+    def __init__(self, database: SqlDatabase, found: FoundTable, types: Mapping[str, pa.DataType], name: str) -> None:
         self._database, self._found, self._types, self._name = database, found, types, name
         self._reading = database.reading
         for column in types:
@@ -141,7 +141,7 @@ class _Checked:
 
 
 class OpenLookup:
-    def __init__(self, asked: LookupTable, database: Database) -> None:
+    def __init__(self, asked: LookupTable, database: SqlDatabase) -> None:
         self._asked, self._database = asked, database
 
     def rows(self, keys: Sequence[pa.Array]) -> tuple[pa.RecordBatch, pa.Array]:

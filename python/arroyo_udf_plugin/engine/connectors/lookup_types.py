@@ -27,7 +27,7 @@ from .table_types import affinity_of
 _is = pa.types
 
 
-class Reading(Protocol):
+class ColumnReading(Protocol):
     """What a database's columns are read as. A declared type is as its catalogue shows it."""
 
     def natural(self, declared: str) -> pa.DataType | None:
@@ -41,7 +41,7 @@ class Reading(Protocol):
 
 
 def values(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.Array:
-    """What was selected with `Reading.expression`. Raises ValueError for values that are none of this type."""
+    """What was selected with `ColumnReading.expression`. Raises ValueError for values that are none of this type."""
     if column.null_count == len(column):
         return pa.nulls(len(column), wanted)
     array = column.combine_chunks()

@@ -29,7 +29,7 @@ from .location import location_of
 from .options import Reading, Writing
 from .sink import FileSink, check_writing
 from .source import FileSource
-from .written import Format, Written
+from .written import Format, WrittenOutput
 
 _TEXT_COMPRESSIONS = {None: "", "none": "", "gzip": ".gz", "zstd": ".zst"}
 _READ_AS_WRITTEN = (
@@ -40,7 +40,7 @@ _PART = re.compile(r"part-(?:(\d{9,})-)?\d{3,}-\d{3,}\.\w+(?:\.\w+)?")
 _STAGED = re.compile(r"\.staged-(\d{9,})-.*")
 
 
-class Parts(Written):
+class Parts(WrittenOutput):
     """A folder of files."""
 
     type: Literal["parts"] = "parts"
@@ -78,7 +78,7 @@ class Parts(Written):
 
     def sink(self, schema: pa.Schema, slice: int, stage: Stage | None, pipeline: str, name: str) -> PartsSink:
         self.check(schema)
-        limits = Limits(self.part_rows, self.part_bytes, self.part_seconds)
+        limits = PartLimits(self.part_rows, self.part_bytes, self.part_seconds)
         folder = self._folder()
         return PartsSink(name, folder, schema, self._writing(), self._ending(), slice, stage is not None, limits)
 
@@ -118,7 +118,7 @@ class Parts(Written):
 
 
 @dataclasses.dataclass(frozen=True)
-class Limits:
+class PartLimits:
     """Of a part. seconds: from when it begins, with its first row; it ends then also without further rows."""
 
     rows: int | None
@@ -140,7 +140,7 @@ class PartsSink:
         ending: str,
         slice: int,
         staged: bool,
-        limits: Limits,
+        limits: PartLimits,
     ) -> None:
         self.name = name
         self._folder, self._schema, self._writing, self._ending = folder, schema, writing, ending

@@ -23,7 +23,7 @@ from ..._native import keep_at_exit, remove_at_exit
 from ...errors import InvalidArgument
 from . import object_store
 from .disk import Disk, current, proc
-from .formats import Kind, has_ending, kind_of
+from .formats import FileKind, has_ending, kind_of
 from .location import location_of
 
 
@@ -211,7 +211,7 @@ def is_stream(path: str) -> bool:
     return not stat.S_ISREG(mode)
 
 
-def kind_of_output(path: str, chosen: str | None) -> Kind:
+def kind_of_output(path: str, chosen: str | None) -> FileKind:
     """The kind of an output. A stream whose ending does not say it is CSV. Raises InvalidArgument as `kind_of` does,
     and for a folder."""
     if chosen is None and path != "-" and is_stream(path) and not has_ending(path):

@@ -20,10 +20,10 @@ from .location import location_of
 from .options import Writing
 from .place import is_stream, kind_of_output
 from .sink import FileSink, check_writing
-from .written import Written
+from .written import WrittenOutput
 
 
-class File(Written):
+class File(WrittenOutput):
     """One file."""
 
     type: Literal["file"] = "file"

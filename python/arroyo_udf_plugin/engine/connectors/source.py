@@ -22,9 +22,9 @@ from .cells import argument
 from .delimited import DelimitedReader, dialect_of
 from .formats import may_be_array
 from .inferred import type_of
-from .inputs import Input, found, opened, readable
+from .inputs import InputFile, found, opened, readable
 from .interrupt import Interrupt
-from .json_arrays import Lines
+from .json_arrays import ArrayLines
 from .json_lines import JsonReader, no_json
 from .options import BATCH_ROWS, Reading
 from .schemas import index_of
@@ -64,8 +64,8 @@ class OpenFile:
 
     def __init__(
         self,
-        file: Input,
-        reader_of: Callable[[Input, contextlib.ExitStack, Interrupt | None], _Reader],
+        file: InputFile,
+        reader_of: Callable[[InputFile, contextlib.ExitStack, Interrupt | None], _Reader],
         interrupt: Interrupt | None = None,
     ) -> None:
         self._open = contextlib.ExitStack()
@@ -163,15 +163,15 @@ class FileSource:
                     if left == 0:
                         return
 
-    def open(self, file: Input, interrupt: Interrupt | None = None) -> OpenFile:
+    def open(self, file: InputFile, interrupt: Interrupt | None = None) -> OpenFile:
         """A file, with the columns of the first. interrupt: ends reads that wait; None: the file gets its own."""
         return OpenFile(file, self._reader, interrupt)
 
-    def open_stream(self, file: Input) -> OpenFile | None:
+    def open_stream(self, file: InputFile) -> OpenFile | None:
         """The first file if it is a stream, which is open already; only once."""
         return self._streams.pop(file.name, None)
 
-    def rows_of(self, file: Input, opened: OpenFile, start: int = 1) -> Iterator[Rows]:
+    def rows_of(self, file: InputFile, opened: OpenFile, start: int = 1) -> Iterator[Rows]:
         """The rows of a file in the source's schema. start: the number of the first row to read."""
         places = self._places_in(file, opened.reader.schema)
         with readable(file):
@@ -218,7 +218,7 @@ class FileSource:
         encoded = pa.types.is_dictionary
         return {field.name: field.type.value_type if encoded(field.type) else field.type for field in schema}
 
-    def _reader(self, file: Input, open_: contextlib.ExitStack, interrupt: Interrupt | None) -> _Reader:
+    def _reader(self, file: InputFile, open_: contextlib.ExitStack, interrupt: Interrupt | None) -> _Reader:
         reading, name = self._reading, file.name
         file.admitted()
         if not file.kind.is_text:
@@ -229,7 +229,7 @@ class FileSource:
         if file.kind.format == "jsonl":
             schema = self.schema if self._is_declared else self._whole
             how = schema, reading.cells, reading.json_columns, reading.timestamps, reading.columns is not None
-            return JsonReader(Lines(read, name).read if may_be_array(name) else read, name, self._types, *how)
+            return JsonReader(ArrayLines(read, name).read if may_be_array(name) else read, name, self._types, *how)
         dialect = dialect_of(file.kind.format, reading)
         return DelimitedReader(read, name, dialect, reading.header, reading.refuses, reading.comment)
 
@@ -248,7 +248,7 @@ class FileSource:
         limit = self._reading.limit
         return rows if rows is None or limit is None else min(rows, limit)
 
-    def _places_in(self, file: Input, schema: pa.Schema) -> list[int]:
+    def _places_in(self, file: InputFile, schema: pa.Schema) -> list[int]:
         """Where the source's columns are in a file."""
         if self._is_declared:
             return [index_of(schema, name, f"{file.name}: ") for name in self.schema.names]

@@ -13,10 +13,10 @@ import pyarrow as pa
 from .interface import Stage
 from .single import FileOfSlice
 from .sink import check_writing
-from .written import Written
+from .written import WrittenOutput
 
 
-class StandardOutput(Written):
+class StandardOutput(WrittenOutput):
     """Standard output; CSV, if `format` does not say otherwise."""
 
     type: Literal["stdout"] = "stdout"

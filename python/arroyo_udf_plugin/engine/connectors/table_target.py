@@ -9,7 +9,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from ...errors import InvalidArgument
-from .database import PATIENCE, Column, Database, Found, Transaction, quoted
+from .database import PATIENCE, FoundTable, SqlDatabase, TableColumn, Transaction, quoted
 from .schemas import index_of
 from .table_types import plain, sent_as, values_of
 
@@ -26,7 +26,7 @@ class Target:
     """
 
     def __init__(
-        self, database: Database, table: str, schema: pa.Schema, key: tuple[str, ...], create: bool, name: str
+        self, database: SqlDatabase, table: str, schema: pa.Schema, key: tuple[str, ...], create: bool, name: str
     ) -> None:
         self.database, self.table, self.name, self.key = database, table, name, key
         self._types = database.types
@@ -60,7 +60,7 @@ class Target:
                 raise InvalidArgument(f"{self.name}: the columns {other!r} and {each!r} are one for {database.kind}")
             seen[database.folded(each)] = each
 
-    def _field(self, field: pa.Field, found: Found | None) -> pa.Field:
+    def _field(self, field: pa.Field, found: FoundTable | None) -> pa.Field:
         """The column as it is sent."""
         type_, kind = plain(field.type), self.database.kind
         try:
@@ -79,14 +79,14 @@ class Target:
         self._declared[field.name] = declared
         return pa.field(field.name, sent)
 
-    def _fitting(self, type_: pa.DataType, column: Column, wanted: str) -> str:
+    def _fitting(self, type_: pa.DataType, column: TableColumn, wanted: str) -> str:
         if column.generated:
             raise ValueError("the table computes it itself: leave it out with `columns`")
         if self._types.sent(type_, column.declared) is None:
             raise ValueError(f"the table has {column.declared or 'no type'} there, and it must be {wanted}")
         return column.declared
 
-    def _check_others(self, found: Found, schema: pa.Schema) -> None:
+    def _check_others(self, found: FoundTable, schema: pa.Schema) -> None:
         folded = self.database.folded
         given = {folded(each) for each in schema.names}
         for each, column in found.columns.items():

@@ -13,7 +13,7 @@ import pyarrow.parquet
 
 from ...errors import InvalidArgument
 from . import object_store
-from .inputs import Input, opened
+from .inputs import InputFile, opened
 from .interrupt import Interrupt
 from .options import Writing
 from .piece import Piece
@@ -29,7 +29,7 @@ COMPRESSIONS = {
 class TypedReader:
     """schema: of the file. rows: their number; None: unknown."""
 
-    def __init__(self, file: Input, open_: contextlib.ExitStack, interrupt: Interrupt | None) -> None:
+    def __init__(self, file: InputFile, open_: contextlib.ExitStack, interrupt: Interrupt | None) -> None:
         self.rows: int | None = None
         self._batches: Callable[[list[int], int, int], Iterator[tuple[int, pa.RecordBatch]]]
         if file.kind.format == "arrows":

@@ -13,7 +13,7 @@ Format = Literal["csv", "tsv", "jsonl", "text", "parquet", "arrow", "arrows"]
 DecimalMark = Literal[".", ","]
 
 
-class Written(Output):
+class WrittenOutput(Output):
     later: ClassVar[frozenset[str]] = frozenset({"json_columns", "decimal_mark"})
 
     format: Format | None = None
@@ -57,5 +57,5 @@ class Written(Output):
     """Columns whose texts are JSON: newline JSON gets their values, or a string if the text is not JSON."""
 
     def writing(self, **changed: Any) -> Writing:
-        own = {name: getattr(self, name) for name in Written.model_fields if name not in Output.model_fields}
+        own = {name: getattr(self, name) for name in WrittenOutput.model_fields if name not in Output.model_fields}
         return Writing(**own | {"decimal_mark": self.decimal_mark or "."} | changed)

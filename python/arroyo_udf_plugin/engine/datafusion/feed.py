@@ -21,7 +21,7 @@ from typing import Any
 import pyarrow as pa
 
 from ...errors import InvalidArgument
-from .native_calls import Function, Written
+from .native_calls import NativeFunction, RewrittenText
 
 TABLE = "__in"
 _EXECUTIONS = 500  # of one plan: each leaves about 4 KB behind
@@ -38,7 +38,7 @@ def check_installed() -> None:
         raise InvalidArgument(f"SQL needs DataFusion: pip install 'arroyo_udf_plugin[engine]' ({error})") from error
 
 
-def context(batch_rows: int = _ALL_ROWS, functions: Sequence[Function] = ()) -> Any:
+def context(batch_rows: int = _ALL_ROWS, functions: Sequence[NativeFunction] = ()) -> Any:
     """A session of DataFusion in which everything runs in the thread that asks. functions: that queries may call.
     Raises InvalidArgument without it."""
     check_installed()
@@ -92,7 +92,7 @@ def _operators_of(*queries: str) -> frozenset[str]:
 class Feed:
     """A query over batches of one schema. asked: over the table `TABLE`. one_by_one: `is_by_row` of its plan."""
 
-    def __init__(self, asked: Written, schema: pa.Schema, one_by_one: bool) -> None:
+    def __init__(self, asked: RewrittenText, schema: pa.Schema, one_by_one: bool) -> None:
         self._text, self._table = asked.text, _Table(schema)
         # With whole batches a filter collects its results before it answers.
         self._context = context(1 if one_by_one else _ALL_ROWS, asked.functions)
@@ -133,7 +133,7 @@ class Feed:
 class Single:
     """As `Feed`, in a documented way: each batch is a table and a query of its own."""
 
-    def __init__(self, asked: Written) -> None:
+    def __init__(self, asked: RewrittenText) -> None:
         self._asked = asked
 
     def run(self, *batches: pa.RecordBatch) -> list[pa.RecordBatch]:
@@ -149,7 +149,7 @@ class FeedOfTwo:
     It is planned once, but for the last step: the plan of a join remembers the rows of one side.
     """
 
-    def __init__(self, asked: Written, tables: Mapping[str, pa.Schema]) -> None:
+    def __init__(self, asked: RewrittenText, tables: Mapping[str, pa.Schema]) -> None:
         self._asked, self._names = asked, list(tables)
         self._tables = [_Table(schema) for schema in tables.values()]
         self._context = context(functions=asked.functions)
@@ -181,7 +181,7 @@ class FeedOfTwo:
         return [answer.to_pyarrow() for answer in own.sql(self._asked.text).execute_stream()]
 
 
-def planned_tables(asked: Written, tables: Mapping[str, pa.Schema]) -> Any:
+def planned_tables(asked: RewrittenText, tables: Mapping[str, pa.Schema]) -> Any:
     """A query of DataFusion over tables without rows. Raises what DataFusion raises."""
     own = context(functions=asked.functions)
     for name, schema in tables.items():
@@ -199,7 +199,7 @@ def works() -> bool:
     schema = pa.schema([("n", pa.int64())])
     asked = [[1, 2, 3], [5], [6, 7], [0, 9, 1]]
     try:
-        feed = Feed(Written(f"SELECT n + 1 AS m FROM {TABLE} WHERE n < 5"), schema, one_by_one=True)
+        feed = Feed(RewrittenText(f"SELECT n + 1 AS m FROM {TABLE} WHERE n < 5"), schema, one_by_one=True)
         answers = [feed.run(pa.record_batch([pa.array(one, pa.int64())], schema=schema)) for one in asked]
     except Exception:
         return False

@@ -54,7 +54,7 @@ class WrongCall(InvalidArgument):
 
 
 @dataclass(frozen=True)
-class Function:
+class NativeFunction:
     """name: in the text that was written."""
 
     name: str
@@ -62,22 +62,22 @@ class Function:
 
 
 @dataclass
-class Written:
+class RewrittenText:
     """text: for DataFusion. functions: that it calls."""
 
     text: str
-    functions: list[Function] = field(default_factory=list)
+    functions: list[NativeFunction] = field(default_factory=list)
 
 
-def with_native(text: str, type_of: Callable[[Written], pa.DataType], of_whole: bool = False) -> Written:
+def with_native(text: str, type_of: Callable[[RewrittenText], pa.DataType], of_whole: bool = False) -> RewrittenText:
     """type_of: of an expression, for steps that are computed. of_whole: the text is a query with names of its own, so
     that not every expression has a type by itself. Raises WrongCall, and what `type_of` raises."""
     part = tokens(text)
     if not any(token.text in _OPERATORS or (token.name or "").lower() in NAMES for token in part):
-        return Written(text)
+        return RewrittenText(text)
     writing = _Writing(text, type_of, of_whole)
     written = writing.rendered(part)
-    return Written(text[: part[0].start] + written + text[part[-1].end :], writing.functions)
+    return RewrittenText(text[: part[0].start] + written + text[part[-1].end :], writing.functions)
 
 
 def check(text: str, part: Tokens) -> None:
@@ -93,9 +93,9 @@ class _Span:
 
 
 class _Writing:
-    def __init__(self, text: str, type_of: Callable[[Written], pa.DataType], of_whole: bool = False) -> None:
+    def __init__(self, text: str, type_of: Callable[[RewrittenText], pa.DataType], of_whole: bool = False) -> None:
         self._text, self._type_of, self._of_whole = text, type_of, of_whole
-        self.functions: list[Function] = []
+        self.functions: list[NativeFunction] = []
 
     def rendered(self, part: Tokens) -> str:
         """The text of a range, from its first token to its last."""
@@ -216,7 +216,7 @@ class _Writing:
         text = self.rendered(part)
         if self._of_whole:  # DataFusion checks the argument of the function
             return text
-        given = self._type_of(Written(text, self.functions))
+        given = self._type_of(RewrittenText(text, self.functions))
         given = given.value_type if pa.types.is_dictionary(given) else given
         if given not in (*_TEXTS, pa.null()):
             raise WrongCall(f"JSON is text, and this is {given}", part[0].start)
@@ -246,7 +246,7 @@ class _Writing:
             raise WrongCall("multi_hash needs values, as in multi_hash(a, b)", token.start)
         texts = [self.rendered(argument) for argument in arguments]
         try:
-            function = MultiHash([self._type_of(Written(text, self.functions)) for text in texts])
+            function = MultiHash([self._type_of(RewrittenText(text, self.functions)) for text in texts])
         except InvalidArgument as error:
             raise WrongCall(str(error), token.start) from None
         return self._named("multi_hash", function, texts)
@@ -274,7 +274,7 @@ class _Writing:
         texts, last = [document], None
         if step is not None:
             texts.append(self.rendered(step))
-            given = self._type_of(Written(texts[1], self.functions))
+            given = self._type_of(RewrittenText(texts[1], self.functions))
             last = pa.int64() if pa.types.is_integer(given) else pa.string()
             if last == pa.string() and given not in _TEXTS:
                 raise WrongCall(f"a step is a key or an index, and this is {given}", step[0].start)
@@ -286,7 +286,7 @@ class _Writing:
 
     def _named(self, name: str, function: JsonFunction | MultiHash, arguments: Sequence[str]) -> str:
         own = f"{name}_{len(self.functions) + 1}"
-        self.functions.append(Function(own, function))
+        self.functions.append(NativeFunction(own, function))
         return f"{quoted(own)}({', '.join(arguments)})"
 
 

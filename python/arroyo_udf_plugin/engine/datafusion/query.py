@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from ...errors import InvalidArgument
 from ..connectors.cells import CellType, decoded
 from .feed import TABLE, Feed, Single, context, is_by_row, is_by_rows, operators_of, works
-from .native_calls import Written, with_native
+from .native_calls import RewrittenText, with_native
 from .tokens import column_name, quoted, with_now
 
 _ROW = pa.field("__row", pa.uint32())
@@ -189,7 +189,7 @@ class Query:
 class _Plan:
     """asked: the query. fed: the schema of its rows. has_now: whether it asks for the time. schema: of its results."""
 
-    asked: Written
+    asked: RewrittenText
     fed: pa.Schema
     has_now: bool
     is_by_row: bool
@@ -234,18 +234,18 @@ def _text(items: list[str], select: Select) -> str:
     return f"SELECT {', '.join([_ROW.name, *items])}\nFROM {TABLE} AS {quoted(select.table)}{condition}"
 
 
-def written(text: str, table: str, fed: pa.Schema) -> Written:
+def written(text: str, table: str, fed: pa.Schema) -> RewrittenText:
     """A query over rows with this schema, as DataFusion takes it. Raises WrongCall, and what DataFusion raises for
     types that are asked for."""
 
-    def type_of(expression: Written) -> pa.DataType:
-        asked = Written(f"SELECT {expression.text}\nFROM {TABLE} AS {quoted(table)}", expression.functions)
+    def type_of(expression: RewrittenText) -> pa.DataType:
+        asked = RewrittenText(f"SELECT {expression.text}\nFROM {TABLE} AS {quoted(table)}", expression.functions)
         return planned(asked, fed).schema().types[0]
 
     return with_native(text, type_of)
 
 
-def planned(asked: Written, fed: pa.Schema) -> Any:
+def planned(asked: RewrittenText, fed: pa.Schema) -> Any:
     """A query of DataFusion over no rows. Raises what DataFusion raises."""
     own = context(functions=asked.functions)
     own.register_record_batches(TABLE, [[pa.RecordBatch.from_arrays([pa.nulls(0, t) for t in fed.types], schema=fed)]])

@@ -33,8 +33,7 @@ from ...host.function import Function
 from ...host.runtime import Runtime
 from ...host.started import Bytes
 from .feed import check_installed, no_rows
-from .native_calls import Function as NativeFunction
-from .native_calls import Written, with_native
+from .native_calls import NativeFunction, RewrittenText, with_native
 from .query import WrongQuery, told
 from .tokens import quoted
 
@@ -76,13 +75,13 @@ class Whole:
                 raise WrongQuery(f"there are two columns {name}: write AS and another name", None)
         self.schema = pa.schema([(name, _VIEWS.get(type_, type_)) for name, type_ in zip(names, types, strict=True)])
 
-    def _type_of(self, expression: Written) -> pa.DataType:
+    def _type_of(self, expression: RewrittenText) -> pa.DataType:
         """Of a step into JSON that is computed for each row, from columns of any of the tables."""
         tables = " CROSS JOIN ".join(map(quoted, self._tables))
-        asked = Written(f"SELECT {expression.text}\nFROM {tables}", expression.functions)
+        asked = RewrittenText(f"SELECT {expression.text}\nFROM {tables}", expression.functions)
         return self._planned(asked).schema().types[0]
 
-    def _planned(self, asked: Written) -> Any:
+    def _planned(self, asked: RewrittenText) -> Any:
         """Over no rows. No function is called for them. Raises what DataFusion raises."""
         own = _context(asked.functions, threads=1)
         for name, function in self._functions.items():
@@ -151,7 +150,7 @@ def _context(functions: Sequence[NativeFunction], threads: int, memory: int | No
     return own
 
 
-def _asked(own: Any, asked: Written) -> Any:
+def _asked(own: Any, asked: RewrittenText) -> Any:
     """A query, and nothing that makes tables or writes files."""
     from datafusion import SQLOptions
 

@@ -45,19 +45,19 @@ from ... import failpoints
 from ...errors import ArroyoUdfError, Fenced, InvalidArgument, WrongCheckpoints
 from ..connectors.interface import Discardable, Json, Rewindable, Sealed
 from ..connectors.unnamed import Data
-from .epoch_files import EpochFiles, Kept
-from .manifest import Identity, Manifest, SliceState, StateFile, StoredRows
+from .epoch_files import EpochFiles, RetainedEpoch
+from .manifest import Manifest, PipelineIdentity, SliceState, StateFile, StoredRows
 from .moment import Sealable, Snapshot, WithSinks
 from .retention import USUAL, Retention
 from .savepoints import Savepoints
 from .store import AlreadyThere, Store
-from .took import SliceSpans, Steps, Took
+from .took import CheckpointSteps, SliceSpans, Took
 
 _ROWS = "rows/"
 _TRIES = 100  # to create a fence, while another engine commits epochs
 
 
-class Rows:
+class RowsStage:
     """A `Stage` in the store."""
 
     def __init__(self, store: Store, history: str) -> None:
@@ -84,7 +84,7 @@ class _Sealed:
     before: Manifest
     epoch: Manifest
     snapshots: Sequence[Snapshot]
-    steps: Steps
+    steps: CheckpointSteps
     stored: list[dict[str, Json]]
     committed: Manifest | None = None
 
@@ -110,7 +110,7 @@ class Epochs:
     def __init__(
         self,
         store: Store,
-        identity: Identity,
+        identity: PipelineIdentity,
         *,
         resume: bool | None = None,
         allow_changed_plugin: bool = False,
@@ -122,7 +122,7 @@ class Epochs:
         self._replays = replays
         self._store, self._identity, self._allow = store, identity, allow_changed_plugin
         self._files, self._retention, self._restore = EpochFiles(store), retention, restore
-        self._retained: dict[int, Kept] = {}
+        self._retained: dict[int, RetainedEpoch] = {}
         self.gone_back_to = 0
         self.later: Mapping[int, Sequence[Mapping[str, Json]] | None] = {}
         self._engine = secrets.token_hex(16)
@@ -143,7 +143,7 @@ class Epochs:
                 f"{store.place} {has}, and checkpoint {at_least} was taken: mount the folder, or bring back what was "
                 "there; to begin anew without it, discard the state"
             )
-        self.rows = Rows(store, secrets.token_hex(16) if self.latest is None else self.latest.history)
+        self.rows = RowsStage(store, secrets.token_hex(16) if self.latest is None else self.latest.history)
 
     @property
     def retained(self) -> tuple[int, ...]:
@@ -328,7 +328,7 @@ class Epochs:
         Raises Fenced.
         """
         made_up = None if self._unfinished is None else self._finish(self._unfinished, slices)
-        before, steps = self.latest, Steps()
+        before, steps = self.latest, CheckpointSteps()
         assert before is not None
         number = before.epoch + 1
 
@@ -364,7 +364,7 @@ class Epochs:
         steps.did("Committing")
 
         # 5 cleaned
-        self._retained[epoch.epoch] = Kept.of(epoch)
+        self._retained[epoch.epoch] = RetainedEpoch.of(epoch)
         was_needed = before.state_names
         kept = self._retention.kept({number: one.time for number, one in self._retained.items()})
         for number in sorted(self._retained.keys() - set(kept)):

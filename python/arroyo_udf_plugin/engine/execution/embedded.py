@@ -16,8 +16,8 @@ from ...errors import ArroyoUdfError, InvalidArgument, service_of
 from ..pipeline.description import Checkpoints, Pipeline
 from ..pipeline.plan import Planned, plan
 from ..pipeline.problems import InvalidPipeline, Problem, in_keys
-from ..pipeline.replayed import Choice, Counts, replaying
-from .progress import Progress, Summary
+from ..pipeline.replayed import Choice, ReplayCounts, replaying
+from .progress import PipelineSummary, Progress
 from .restoring import Restored, Restoring, planned_restore, restore
 from .retention import NUMBER, USUAL, Retention
 from .runner import Interval, run
@@ -33,7 +33,7 @@ def run_pipeline(
     stop: StopRequest | None = None,
     progress: Callable[[Progress], None] = lambda progress: None,
     progress_every: float | None = None,
-) -> Summary:
+) -> PipelineSummary:
     """Runs a pipeline to its end, or until `stop` is requested.
 
     resume: True: there must be checkpoints to go on from; False: there must be none; None: it goes on if there are
@@ -65,7 +65,7 @@ def run_planned(
     only_moves: bool = False,
     replays: bool = False,
     at_least: int = 0,
-) -> Summary:
+) -> PipelineSummary:
     """As `run_pipeline`; leaves source and plugins open. only_moves, replays, at_least: see `runner.run`."""
     told = planned.resolved.checkpoints if planned.resolved.has_checkpoints else None
     with _for_pipelines(planned):
@@ -148,7 +148,7 @@ def replay_planned(
     stop: StopRequest | None = None,
     progress: Callable[[Progress], None] = lambda progress: None,
     progress_every: float | None = None,
-) -> tuple[Summary, Counts]:
+) -> tuple[PipelineSummary, ReplayCounts]:
     """Runs the dead letters of a pipeline again that wait, from its checkpoints on and into its sinks. Plugins may be
     others by now: mended ones are what a replay is for. When all is done, it ends as a run that was stopped.
 

@@ -40,19 +40,19 @@ class GoneBack:
 
 
 @dataclasses.dataclass(frozen=True)
-class Kept:
+class RetainedEpoch:
     """A retained epoch: the names of its states, and when it was taken (RFC 3339)."""
 
     states: set[str]
     time: str | None
 
     @classmethod
-    def of(cls, manifest: Manifest) -> Kept:
+    def of(cls, manifest: Manifest) -> RetainedEpoch:
         return cls(manifest.state_names, manifest.time)
 
 
 @dataclasses.dataclass(frozen=True)
-class Checkpoint:
+class RestorableEpoch:
     """An epoch that can be restored, unless there is a problem.
 
     time: when it was taken (RFC 3339); None: an earlier program did not note it. state_bytes: of its operators.
@@ -181,7 +181,7 @@ class EpochFiles:
             f"{self.store.place} has no checkpoint {epoch}" + (f": there are {', '.join(there)}" if there else "")
         )
 
-    def checkpoints(self) -> Iterator[Checkpoint]:
+    def checkpoints(self) -> Iterator[RestorableEpoch]:
         """Those that can be restored, and those that could be if they were whole, the oldest first. Reads all."""
         every = self._readable(self.numbers())
         whole = [one for one in every.values() if one is not None]
@@ -193,13 +193,13 @@ class EpochFiles:
             if whole and whole[-1].has_given_up(number):
                 continue
             if number in lost:
-                yield Checkpoint(number, None, 0, f"{self.name(number)} is missing")
+                yield RestorableEpoch(number, None, 0, f"{self.name(number)} is missing")
             elif one is None:
-                yield Checkpoint(number, None, 0, self._problem(number))
+                yield RestorableEpoch(number, None, 0, self._problem(number))
             elif not one.fence:
                 files = one.state_files
                 problem = next((why for file in files if (why := self._problem_of(file)) is not None), None)
-                yield Checkpoint(number, one.time, sum(file.size for file in files), problem)
+                yield RestorableEpoch(number, one.time, sum(file.size for file in files), problem)
 
     def _problem(self, number: int) -> str | None:
         try:
@@ -221,11 +221,11 @@ class EpochFiles:
 
     # ---- Cleaning ----
 
-    def clean(self, latest: Manifest, retention: Retention) -> dict[int, Kept]:
+    def clean(self, latest: Manifest, retention: Retention) -> dict[int, RetainedEpoch]:
         """At the start: removes what engines before have left behind. Numbers above `latest`, a fence, belong to newer
         engines. Returns the epochs that are retained, each with its states."""
         number = latest.epoch
-        older: dict[int, Kept] = {}
+        older: dict[int, RetainedEpoch] = {}
         read: set[int] = {number}
         for each in self.numbers():
             with contextlib.suppress(InvalidArgument, FileNotFoundError):  # nobody needs to read it
@@ -233,7 +233,7 @@ class EpochFiles:
                     found = self.read(each)
                     read.add(each)
                     if not found.fence:
-                        older[each] = Kept.of(found)
+                        older[each] = RetainedEpoch.of(found)
         whole = {each: one.time for each, one in older.items() if not latest.has_given_up(each)}
         retained = {each: older[each] for each in retention.kept(whole)}
         needed = latest.state_names.union(*(one.states for one in retained.values()))

@@ -76,7 +76,7 @@ class Manifest(_Part):
 
     history: 32 random hexadecimal digits, which resumed engines keep (see `Stage`). engine: of the one that has written
     it. fence: it is the first of this engine.
-    pipeline, fingerprint, plugins: see `Identity`.
+    pipeline, fingerprint, plugins: see `PipelineIdentity`.
     positions: of the first source's partitions that have been opened. slices: their states. rows: to be applied.
     others: the positions of further sources; a pipeline with one source has none, and its epochs do not mention them.
     replayed: the positions of the dead letters, as a source of their own; {}: none were replayed.
@@ -152,7 +152,7 @@ class Manifest(_Part):
         return {file.name for file in self.state_files}
 
 
-class Identity(_Part):
+class PipelineIdentity(_Part):
     """What a pipeline must have in common with the epochs that it resumes.
 
     fingerprint: the description's parts that matter. plugins: the hash of each call's plugin.
@@ -163,7 +163,7 @@ class Identity(_Part):
     plugins: dict[str, str]
 
     @classmethod
-    def of(cls, pipeline: str, fingerprint: Mapping[str, Any], plugins: Mapping[str, str]) -> Identity:
+    def of(cls, pipeline: str, fingerprint: Mapping[str, Any], plugins: Mapping[str, str]) -> PipelineIdentity:
         as_stored = json.loads(_canonical(dict(fingerprint)))  # tuples have become lists
         return cls(pipeline=pipeline, fingerprint=as_stored, plugins=dict(plugins))
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from ...errors import InvalidArgument, WrongCheckpoints
 from ..connectors.interface import Sink
 from .gathering import Gathering
-from .planned import Planned
+from .planned import PlannedPipeline
 from .retention import USUAL, Retention
 from .slice import Slice, Tell
 from .store import Store
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def epochs_of(
-    planned: Planned,
+    planned: PlannedPipeline,
     place: Store,
     *,
     resume: bool | None = None,
@@ -46,12 +46,12 @@ def epochs_of(
             "--checkpoints and --resume, or read a file"
         )
     from .checkpoints import Epochs  # here, because a run without checkpoints needs no pydantic
-    from .manifest import Identity
+    from .manifest import PipelineIdentity
 
     plugins = {call.name: call.function.plugin_hash for call in planned.calls}
     return Epochs(
         place,
-        Identity.of(planned.name, planned.fingerprint, plugins),
+        PipelineIdentity.of(planned.name, planned.fingerprint, plugins),
         resume=resume,
         allow_changed_plugin=allow_changed_plugin,
         at_least=at_least,
@@ -76,7 +76,7 @@ class Beside:
 class Opening:
     """epochs: None: without checkpoints."""
 
-    def __init__(self, planned: Planned, epochs: Epochs | None, beside: Beside = Beside()) -> None:
+    def __init__(self, planned: PlannedPipeline, epochs: Epochs | None, beside: Beside = Beside()) -> None:
         self.slices: list[Slice] = []
         self._planned, self._epochs, self._beside = planned, epochs, beside
 

@@ -15,7 +15,7 @@ from ..operators.failures import Failures
 from ..operators.operator import Operator
 from ..operators.routes import Place, Routes
 from ..operators.stages import Dead
-from ..operators.watermarks import EventTime
+from ..operators.watermarks import EventClock
 
 
 class Input(Protocol):
@@ -32,14 +32,14 @@ class Input(Protocol):
     @property
     def failures(self) -> Failures: ...
 
-    def event_time(self) -> EventTime | None:
+    def event_time(self) -> EventClock | None:
         """A new one for a slice."""
 
     def admit(self, rows: Rows) -> Sequence[Block | Dead]:
         """The source's rows, as the operators take them; those that could not be read, by policy."""
 
 
-class Planned(Protocol):
+class PlannedPipeline(Protocol):
     """A pipeline.
 
     fingerprint: what must be the same for a resume. parallelism: the number of slices. inputs: the sources.

@@ -9,11 +9,11 @@ from typing import Literal, Protocol
 
 from ...host.statistics import Latency
 from ..connectors.interface import Sink
-from ..operators.failures import Failure, together
+from ..operators.failures import FailedRows, together
 from ..operators.operator import Operator
 from ..operators.stages import Counts
 from .counters import NodeCounter, SliceNumbers
-from .planned import Planned
+from .planned import PlannedPipeline
 from .took import Took
 
 Ended = Literal["finished", "resumable", "cut off"]
@@ -73,7 +73,7 @@ class OperatorProgress(NodeProgress):
     loop_blocked: int
     lag: float | None
     counts: Counts
-    failures: tuple[Failure, ...]
+    failures: tuple[FailedRows, ...]
     latency: Latency
 
 
@@ -105,7 +105,7 @@ class Progress:
     rows_out: int
     dropped: int
     dead_letters: int
-    failures: tuple[Failure, ...]
+    failures: tuple[FailedRows, ...]
     total: int | None
     sources: tuple[NodeProgress, ...]
     operators: tuple[OperatorProgress, ...]
@@ -114,7 +114,7 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Summary:
+class PipelineSummary:
     """A pipeline at its end.
 
     ended: "finished": all rows are answered and in the sinks. "resumable": stopped, with a checkpoint of everything.
@@ -131,7 +131,7 @@ class Summary:
     close_errors: tuple[str, ...] = ()
 
 
-class Measured(Protocol):
+class MeasuredSlice(Protocol):
     """A slice, as its numbers are read."""
 
     @property
@@ -142,19 +142,19 @@ class Measured(Protocol):
     def outputs(self) -> Sequence[Sink]: ...
 
 
-def of_sources(planned: Planned, slices: Sequence[Measured]) -> Iterable[NodeProgress]:
+def of_sources(planned: PlannedPipeline, slices: Sequence[MeasuredSlice]) -> Iterable[NodeProgress]:
     for number, input in enumerate(planned.inputs):
         counters = [each.numbers.sources[number] for each in slices]
         yield NodeProgress(input.source.name, _subtasks(counters, is_alone=False), _watermark(counters))
 
 
-def of_sinks(planned: Planned, slices: Sequence[Measured]) -> Iterable[NodeProgress]:
+def of_sinks(planned: PlannedPipeline, slices: Sequence[MeasuredSlice]) -> Iterable[NodeProgress]:
     for number, sink in enumerate(slices[0].outputs):
         counters = [each.numbers.sinks[number] for each in slices]
         yield NodeProgress(sink.name, _subtasks(counters, planned.routes.is_alone(planned.routes.sinks[number])), None)
 
 
-def of_operators(planned: Planned, slices: Sequence[Measured]) -> Iterable[OperatorProgress]:
+def of_operators(planned: PlannedPipeline, slices: Sequence[MeasuredSlice]) -> Iterable[OperatorProgress]:
     for place, first in enumerate(slices[0].operators):
         own = [each.operators[place] for each in slices]
         counters = [each.numbers.operators[place] for each in slices]

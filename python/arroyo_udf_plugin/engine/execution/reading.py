@@ -49,7 +49,7 @@ class Taking(Protocol):
     def wake(self) -> None: ...
 
 
-class Reading:
+class SourceReading:
     """input: what is read. place: of the source. shares: which partitions. slice: the number of the slice.
 
     watermarks: of all slices before a restart.

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 from ...errors import WrongCheckpoints
 from ..connectors.interface import LaterRows, Rewindable, Sink
 from .opening import Opening, epochs_of
-from .planned import Planned
+from .planned import PlannedPipeline
 from .retention import USUAL, Retention
 from .store import Store
 
 if TYPE_CHECKING:
     from .checkpoints import Epochs
-    from .epoch_files import Checkpoint
+    from .epoch_files import RestorableEpoch
 
 _FATES = {
     "none": "{what}: nothing is doubled",
@@ -61,7 +61,7 @@ class Restored:
     sinks: tuple[LaterRows, ...]
 
 
-def checkpoints_in(store: Store) -> list[Checkpoint]:
+def checkpoints_in(store: Store) -> list[RestorableEpoch]:
     """Those that are retained in a place, the oldest first, and what is wrong with them. Reads all of them."""
     from .epoch_files import EpochFiles
 
@@ -69,7 +69,7 @@ def checkpoints_in(store: Store) -> list[Checkpoint]:
 
 
 def planned_restore(
-    planned: Planned, store: Store, epoch: int | str, *, allow_changed_plugin: bool = False
+    planned: PlannedPipeline, store: Store, epoch: int | str, *, allow_changed_plugin: bool = False
 ) -> Restoring:
     """What `restore` would do. Raises InvalidArgument if the pipeline cannot go on from that checkpoint."""
     with _opened(planned, store, epoch, allow_changed_plugin) as (opening, epochs):
@@ -84,7 +84,7 @@ def planned_restore(
 
 
 def restore(
-    planned: Planned,
+    planned: PlannedPipeline,
     store: Store,
     epoch: int | str,
     *,
@@ -117,7 +117,7 @@ def restore(
 
 @contextlib.contextmanager
 def _opened(
-    planned: Planned,
+    planned: PlannedPipeline,
     store: Store,
     epoch: int | str,
     allow_changed_plugin: bool,

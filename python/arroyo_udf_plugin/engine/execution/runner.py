@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Literal
 from ...errors import Fenced, InvalidArgument
 from ..operators.failures import together
 from .opening import Beside, Opening, epochs_of
-from .planned import Planned
-from .progress import CheckpointProgress, Ended, Progress, Summary, of_operators, of_sinks, of_sources
+from .planned import PlannedPipeline
+from .progress import CheckpointProgress, Ended, PipelineSummary, Progress, of_operators, of_sinks, of_sources
 from .retention import USUAL, Retention
 from .rhythm import Rhythm
 from .shares import Shares
@@ -64,7 +64,7 @@ class Interval:
 
 
 def run(
-    planned: Planned,
+    planned: PlannedPipeline,
     *,
     checkpoints: Store | None = None,
     interval: Interval = Interval(),
@@ -77,7 +77,7 @@ def run(
     progress: Callable[[Progress], None] = lambda progress: None,
     progress_every: float | None = None,
     only_moves: bool = False,
-) -> Summary:
+) -> PipelineSummary:
     """Runs a pipeline to its end, or until it is stopped.
 
     checkpoints: where they are kept; None: without. resume: whether there must be some to go on from; None: it goes on
@@ -136,7 +136,7 @@ _Word = _Told | _Taken | Literal["stop", "rows", "moved"]
 class _Coordinator:
     def __init__(
         self,
-        planned: Planned,
+        planned: PlannedPipeline,
         epochs: Epochs | None,
         interval: Interval,
         stop: StopRequest,
@@ -313,7 +313,7 @@ class _Coordinator:
 
     # ---- The end ----
 
-    def end(self, ended: Ended) -> Summary:
+    def end(self, ended: Ended) -> PipelineSummary:
         """Ends the slices, and without checkpoints the sinks."""
         if ended != "finished":
             self._give_up_slices(_CUT_OFF)
@@ -406,9 +406,9 @@ class _Coordinator:
         known = [rows for input in self._planned.inputs if (rows := input.source.rows) is not None]
         return sum(known) if len(known) == len(self._planned.inputs) else None
 
-    def _summary(self, ended: Ended) -> Summary:
+    def _summary(self, ended: Ended) -> PipelineSummary:
         progress = self._so_far()
-        return Summary(
+        return PipelineSummary(
             pipeline=self._planned.name,
             ended=ended,
             progress=progress,

@@ -26,7 +26,7 @@ _TRIES = 100  # to copy a checkpoint, while an engine takes others
 
 
 @dataclasses.dataclass(frozen=True)
-class Savepoint:
+class TakenSavepoint:
     """epoch: that was copied. time: when that was taken (RFC 3339)."""
 
     name: str
@@ -41,7 +41,7 @@ class Savepoints:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def take(self, name: str) -> Savepoint:
+    def take(self, name: str) -> TakenSavepoint:
         """Copies the latest checkpoint. Raises InvalidArgument for a name that is taken, or none; WrongCheckpoints if
         there is no checkpoint yet."""
         if not _NAME.fullmatch(name):
@@ -63,7 +63,7 @@ class Savepoints:
             return _told(name, copied)
         raise InvalidArgument(f"{self._store.place}: checkpoints come faster than one can be copied: try it again")
 
-    def listed(self) -> list[Savepoint]:
+    def listed(self) -> list[TakenSavepoint]:
         """By name."""
         return [_told(name, self.read(name)) for name in sorted(self._found())]
 
@@ -125,5 +125,5 @@ class Savepoints:
         return InvalidArgument(f"{self._store.place} has a savepoint {name} already: write another name, or delete it")
 
 
-def _told(name: str, manifest: Manifest) -> Savepoint:
-    return Savepoint(name, manifest.epoch, manifest.time, sum(file.size for file in manifest.state_files))
+def _told(name: str, manifest: Manifest) -> TakenSavepoint:
+    return TakenSavepoint(name, manifest.epoch, manifest.time, sum(file.size for file in manifest.state_files))

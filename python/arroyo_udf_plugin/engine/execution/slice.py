@@ -36,8 +36,8 @@ from ..operators.watermarks import Lowest, Watermark
 from .counters import NodeCounter, SliceNumbers
 from .gathering import Gathering, Inlet, Outlet
 from .moment import Moment, Snapshot
-from .planned import Planned
-from .reading import Reading
+from .planned import PlannedPipeline
+from .reading import SourceReading
 from .shares import Shares
 from .took import SliceSpans
 
@@ -61,7 +61,7 @@ class Slice:
     def __init__(
         self,
         place: int,
-        planned: Planned,
+        planned: PlannedPipeline,
         gathering: Gathering,
         sinks: Sequence[Sink],
         letters: Sink | None,
@@ -83,7 +83,7 @@ class Slice:
         self._planned, self.letters, self._tell, self._read, self._moved = planned, letters, tell, read, moved
         self.outputs = [sink for sink in sinks if sink is not letters]
         self.numbers = SliceNumbers(len(planned.inputs), len(self.operators), len(self.outputs))
-        self._readings: dict[Place, Reading] = {}  # by the places of their sources
+        self._readings: dict[Place, SourceReading] = {}  # by the places of their sources
         self._watermarks: Sequence[Sequence[int | None]] = ()  # of each source, in all slices of before
         self._merged = {
             at: Lowest(1 + len(beside))
@@ -200,7 +200,7 @@ class Slice:
             operator.start()
         for number, (input, shares) in enumerate(zip(self._planned.inputs, self._shares, strict=True)):
             source, before = place_of_source(number), watermarks[number] if watermarks else ()
-            reading = self._readings[source] = Reading(input, source, shares, self.place, self, before)
+            reading = self._readings[source] = SourceReading(input, source, shares, self.place, self, before)
             self.numbers.sources[number].watermark = reading.watermark
 
     def _is_in_front(self, place: int) -> bool:

@@ -23,13 +23,13 @@ Part = tuple[Literal["source", "operator", "sink"], int | str]
 
 
 @dataclass(frozen=True)
-class Span:
+class CheckpointSpan:
     event: Event
     start: float
     end: float
 
-    def later(self, seconds: float) -> Span:
-        return Span(self.event, self.start + seconds, self.end + seconds)
+    def later(self, seconds: float) -> CheckpointSpan:
+        return CheckpointSpan(self.event, self.start + seconds, self.end + seconds)
 
 
 class SliceSpans:
@@ -40,7 +40,7 @@ class SliceSpans:
     """
 
     def __init__(self) -> None:
-        self.parts: dict[Part, list[Span]] = {}
+        self.parts: dict[Part, list[CheckpointSpan]] = {}
         self._asked = time.monotonic()
         self._begun: float | None = None
 
@@ -48,7 +48,7 @@ class SliceSpans:
     def sync(self, part: Part) -> Iterator[None]:
         if self._begun is None:
             self._begun = time.monotonic()
-        self.parts.setdefault(part, []).append(Span("Alignment", self._asked, self._begun))
+        self.parts.setdefault(part, []).append(CheckpointSpan("Alignment", self._asked, self._begun))
         with self.span(part, "Sync"):
             yield
 
@@ -56,7 +56,7 @@ class SliceSpans:
     def span(self, part: Part, event: Event) -> Iterator[None]:
         start = time.monotonic()
         yield
-        self.parts.setdefault(part, []).append(Span(event, start, time.monotonic()))
+        self.parts.setdefault(part, []).append(CheckpointSpan(event, start, time.monotonic()))
 
     def timed(self, part: Part, event: Event, job: Callable[[], None]) -> Callable[[], None]:
         def do() -> None:
@@ -70,7 +70,7 @@ class SliceSpans:
 class SliceTook:
     """spans: of each part. bytes: of the state of each operator."""
 
-    spans: Mapping[Part, Sequence[Span]]
+    spans: Mapping[Part, Sequence[CheckpointSpan]]
     bytes: Sequence[int]
 
 
@@ -79,7 +79,7 @@ class Took:
     """Of an epoch. spans: of the whole, "Checkpointing", and its steps. Times are `time.time()`."""
 
     epoch: int
-    spans: Sequence[Span]
+    spans: Sequence[CheckpointSpan]
     slices: Sequence[SliceTook]
 
     @property
@@ -96,22 +96,22 @@ class Took:
         return sum(sum(each.bytes) for each in self.slices)
 
 
-class Steps:
+class CheckpointSteps:
     """Of an epoch, as it goes on: each step begins where the one before has ended."""
 
     def __init__(self) -> None:
         self._begun = self._ended = time.monotonic()
-        self._spans: list[Span] = []
+        self._spans: list[CheckpointSpan] = []
 
     def did(self, event: Event) -> None:
         start, self._ended = self._ended, time.monotonic()
-        self._spans.append(Span(event, start, self._ended))
+        self._spans.append(CheckpointSpan(event, start, self._ended))
 
     def took(self, epoch: int, slices: Sequence[tuple[SliceSpans, Sequence[int]]]) -> Took:
         """slices: of each, its spans and the bytes of its operators' states."""
         now = time.monotonic()
         ago = time.time() - now
-        spans = [Span("Checkpointing", self._begun, now), *self._spans]
+        spans = [CheckpointSpan("Checkpointing", self._begun, now), *self._spans]
         return Took(
             epoch,
             [span.later(ago) for span in spans],

@@ -37,7 +37,7 @@ from ..connectors.place import kind_of_output
 from ..connectors.sink import FileSink
 from ..connectors.source import FileSource
 from ..operators.blocks import Columns
-from ..operators.calls import Call, Plan, check_options
+from ..operators.calls import Call, CallPlan, check_options
 from .notes import Note, RowNumbers, beside, is_ours
 from .passes import Pass, Progress, Summary, names_of, open_letters
 
@@ -90,7 +90,7 @@ def run(
         columns, inputs_read = Columns(source.schema, source.files.index), source.files
         _check_arguments(inputs_read, calls)
         summary.types = {name: str(type_) for name, type_ in inputs_read.inferred.items()}
-        plan = Plan(calls, columns, typed=kind.format not in ("csv", "tsv"))
+        plan = CallPlan(calls, columns, typed=kind.format not in ("csv", "tsv"))
         # Left in the reverse order: first the dead letters appear, last the output.
         sink = files.enter_context(FileSink(output, plan.schema, writing, inputs_read.given))
         letters = numbers = None

@@ -25,7 +25,7 @@ from ..connectors.options import Reading, Writing
 from ..connectors.sink import FileSink
 from ..connectors.source import FileSource
 from ..operators.blocks import KEY
-from ..operators.calls import Constant
+from ..operators.calls import ConstantArgument
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Note:
     run: str
     inputs: tuple[str, ...]
     plugin: str
-    calls: tuple[tuple[str, tuple[str | Constant, ...], str], ...]
+    calls: tuple[tuple[str, tuple[str | ConstantArgument, ...], str], ...]
     options: Mapping[str, Any]
     on_error: Action
     on_timeout: Action
@@ -74,8 +74,8 @@ class Note:
         return Reading(cells=True, **{name: getattr(written, name) for name in same})
 
 
-def _argument(noted: Any) -> str | Constant:
-    return Constant(**noted) if isinstance(noted, dict) else str(noted)
+def _argument(noted: Any) -> str | ConstantArgument:
+    return ConstantArgument(**noted) if isinstance(noted, dict) else str(noted)
 
 
 def _tuples(value: Any) -> Any:

@@ -20,8 +20,8 @@ from ..connectors.source import Rows
 from ..dead_letters import DeadLetters
 from ..execution import runner as engine
 from ..operators.blocks import ORIGIN, Block, Columns
-from ..operators.calls import Call, Plan
-from ..operators.failures import Failure, Failures
+from ..operators.calls import Call, CallPlan
+from ..operators.failures import FailedRows, Failures
 from ..operators.operator import Operator
 from ..operators.routes import Routes
 from ..operators.stages import AsyncStage, Dead, RunningStage
@@ -40,7 +40,7 @@ class CallCounts:
     nulls: int = 0
     errors: int = 0
     timed_out: int = 0
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[FailedRows, ...] = ()
     statistics: Statistics | None = None
 
 
@@ -101,7 +101,7 @@ class Pass:
         self,
         source: Source,
         columns: Columns,
-        plan: Plan,
+        plan: CallPlan,
         policy: Policy,
         options: Mapping[str, Any],
         letters: DeadLetters | None,

@@ -38,7 +38,7 @@ from ..connectors.options import Reading
 from ..connectors.sink import FileSink
 from ..connectors.source import FileSource
 from ..operators.blocks import ORIGIN, Block, Columns
-from ..operators.calls import Call, Plan, check_options
+from ..operators.calls import Call, CallPlan, check_options
 from .notes import Note, Order, RowNumbers, beside, is_ours, row_numbers
 from .passes import Admit, Pass, Progress, Summary, names_of, open_letters
 
@@ -104,7 +104,7 @@ def replay(
         interrupted = _was_interrupted(output, note)
         there = _already_there(letters, output, interrupted, order)
         typed = kind_of(str(output), note.how_written().format, "--out-format").format not in ("csv", "tsv")
-        plan = Plan(calls, columns, typed, columns.own)
+        plan = CallPlan(calls, columns, typed, columns.own)
         # Left in the reverse order: the dead letters are replaced last.
         with open_letters(letters, columns, note) as failing, tempfile.TemporaryDirectory() as folder:
             # Written and read again in the output's format, so that its columns are those of the output.

@@ -4,7 +4,10 @@
 
 operator.py    Operator: the stages of one operator, its policy, its budget
 stages.py      one stage of it; an async function behind a runtime
-queued.py      a sync function, or a query
+queued.py      a sync function, or a query; pace.py: how many rows a step has
+grouped.py     windows; lookup.py: a lookup
+failures.py    why rows have failed
+keys.py        idempotency keys
 routes.py      which operators and sinks follow which
 watermarks.py  event time
 state.py       what a snapshot is, as Arrow IPC

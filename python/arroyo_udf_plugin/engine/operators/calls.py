@@ -24,7 +24,7 @@ from .blocks import KEY, Block, Columns, Given
 
 
 @dataclasses.dataclass(frozen=True)
-class Constant:
+class ConstantArgument:
     """An argument that is the same for all rows."""
 
     value: bool | int | float | str | None
@@ -39,7 +39,7 @@ class Call:
     """
 
     function: Function
-    columns: tuple[str | Constant, ...]
+    columns: tuple[str | ConstantArgument, ...]
     name: str
     condition: str | None = None
 
@@ -47,7 +47,7 @@ class Call:
     def of(
         cls,
         function: Function,
-        columns: Sequence[str | Constant] | None = None,
+        columns: Sequence[str | ConstantArgument] | None = None,
         name: str | None = None,
         condition: str | None = None,
     ) -> Call:
@@ -94,7 +94,7 @@ class _Repeated:
         return Cast(pa.repeat(self.value, len(block)))
 
 
-class Stage:
+class PlacedCall:
     """One call, in its place: which columns of a block it takes. given: the rows that it is given."""
 
     def __init__(
@@ -143,7 +143,7 @@ def _with(rows: pa.RecordBatch, field: pa.Field, column: pa.Array) -> pa.RecordB
     return pa.RecordBatch.from_arrays([*rows.columns, column], schema=rows.schema.append(field))
 
 
-def _repeated(constant: Constant, wanted: pa.Field, where: str) -> _Repeated:
+def _repeated(constant: ConstantArgument, wanted: pa.Field, where: str) -> _Repeated:
     """Raises InvalidArgument for a value that does not fit."""
     if constant.value is None:
         return _Repeated(pa.scalar(None, wanted.type))
@@ -162,7 +162,7 @@ def _repeated(constant: Constant, wanted: pa.Field, where: str) -> _Repeated:
     return _Repeated(found.array[0])
 
 
-def _shown(argument: str | Constant) -> str:
+def _shown(argument: str | ConstantArgument) -> str:
     return argument if isinstance(argument, str) else repr(argument.value)
 
 
@@ -172,7 +172,7 @@ def _is_text(given: pa.DataType, wanted: pa.DataType) -> bool:
     return given in texts and wanted not in texts
 
 
-class Plan:
+class CallPlan:
     """All calls of a run in their order, and the columns of its output.
 
     stages: the calls in their places. schema: of the output.
@@ -183,12 +183,12 @@ class Plan:
         """typed: the output keeps types; text keeps its cells as they are. kept: the source's columns in the output."""
         fields, output = list(source.schema), list(range(len(source.schema)))
         results: dict[str, int] = {}
-        self.stages: list[Stage] = []
+        self.stages: list[PlacedCall] = []
         for call in calls:
             arguments: list[_Column | _Repeated] = []
             joining, given_fields = [], pa.schema(fields)
             for i, (name, wanted) in enumerate(zip(call.columns, call.function.arguments, strict=True)):
-                if isinstance(name, Constant):
+                if isinstance(name, ConstantArgument):
                     arguments.append(_repeated(name, wanted, call.function.where))
                     continue
                 position = results[name] if name in results else source.index(name)
@@ -207,7 +207,7 @@ class Plan:
                     raise InvalidArgument(
                         f"the condition {call.condition!r} is {fields[condition].type}: name a column of booleans"
                     )
-            self.stages.append(Stage(call, Given(given_fields, source.origin), arguments, joining, condition))
+            self.stages.append(PlacedCall(call, Given(given_fields, source.origin), arguments, joining, condition))
             if call.name in [fields[position].name for position in output]:
                 raise InvalidArgument(
                     f"there is a column {call.name!r} already: choose the result's name with --name, "

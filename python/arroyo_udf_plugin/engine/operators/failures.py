@@ -22,7 +22,7 @@ _OTHERS = "others"
 
 
 @dataclasses.dataclass(frozen=True)
-class Failure:
+class FailedRows:
     """A kind. function: that has failed; None: the rows could not be read. rows: how many.
 
     file, row, text: of the first one; file: None: the rows have none.
@@ -41,7 +41,7 @@ class Failure:
         place = f"row {self.row}" if self.file is None else f"{self.file}, row {self.row}"
         return printable(f"{place}: {self.text.partition(chr(10))[0]}")
 
-    def and_more(self, rows: int) -> Failure:
+    def and_more(self, rows: int) -> FailedRows:
         return dataclasses.replace(self, rows=self.rows + rows)
 
 
@@ -50,10 +50,10 @@ class Failures:
 
     def __init__(self, hidden: Callable[[str], str] = str) -> None:
         self._hidden = hidden
-        self._kinds: dict[str, Failure] = {}
+        self._kinds: dict[str, FailedRows] = {}
         self._lock = threading.Lock()
 
-    def add(self, letters: pa.RecordBatch) -> list[Failure]:
+    def add(self, letters: pa.RecordBatch) -> list[FailedRows]:
         """letters: the failed rows, with the columns of `host.policy.LETTER`. Returns those of a new kind."""
         if not letters.num_rows:
             return []
@@ -70,20 +70,20 @@ class Failures:
                     new.append(self._kinds[name])
         return new
 
-    def _failure(self, kind: str, rows: int, first: pa.RecordBatch) -> Failure:
+    def _failure(self, kind: str, rows: int, first: pa.RecordBatch) -> FailedRows:
         names = ("function", "file", "row", "error")
         function, file, row, text = (first.column(f"failed_{name}")[0].as_py() for name in names)
-        return Failure(function, self._hidden(kind), rows, file, row, self._hidden(text))
+        return FailedRows(function, self._hidden(kind), rows, file, row, self._hidden(text))
 
     @property
-    def so_far(self) -> tuple[Failure, ...]:
+    def so_far(self) -> tuple[FailedRows, ...]:
         """In the order of their first rows."""
         return tuple(self._kinds.values())
 
 
-def together(several: Iterable[Sequence[Failure]]) -> tuple[Failure, ...]:
+def together(several: Iterable[Sequence[FailedRows]]) -> tuple[FailedRows, ...]:
     """Those of several slices as one."""
-    kinds: dict[tuple[str | None, str], Failure] = {}
+    kinds: dict[tuple[str | None, str], FailedRows] = {}
     for one in (one for failures in several for one in failures):
         key = one.function, one.kind
         kinds[key] = kinds[key].and_more(one.rows) if key in kinds else one

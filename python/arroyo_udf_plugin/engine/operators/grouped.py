@@ -28,10 +28,10 @@ from ..windows.collecting import Collecting
 from ..windows.first_rows import FirstRows
 from ..windows.grouping import Grouping
 from ..windows.join_query import Joining
-from ..windows.look_back import LookBack
+from ..windows.look_back import LookBackRows
 from ..windows.opened import opened
 from ..windows.spans import bounded, later, unusable
-from ..windows.storage import Limits
+from ..windows.storage import StorageLimits
 from .blocks import ORIGIN, Block, Given
 from .failures import Failures
 from .keys import OfResults, of_pairs
@@ -39,10 +39,10 @@ from .operator import Operator
 from .pace import Pace
 from .queued import QueuedStage
 from .stages import Dead, Item, RunningStage, in_order
-from .state import Identity, Kept, hash_of, plain
+from .state import FunctionSnapshot, StateIdentity, hash_of, plain
 from .watermarks import Lowest, Watermark
 
-Asked = Grouping | Joining | Collecting | FirstRows | LookBack
+Asked = Grouping | Joining | Collecting | FirstRows | LookBackRows
 LATE = "late"
 """The outcome of late rows as dead letters."""
 WINDOW_OF = "window of "
@@ -59,7 +59,7 @@ class GroupPlan:
     grouping: Asked
     given: Given
     policy: Policy = Policy()  # noqa: RUF009 (frozen)
-    limits: Limits = Limits()  # noqa: RUF009 (frozen)
+    limits: StorageLimits = StorageLimits()  # noqa: RUF009 (frozen)
     key: bytes | None = None
     lateness: int = 0
     on_late: Action = "drop"
@@ -73,9 +73,9 @@ class GroupPlan:
         return self.identity.plugin_hash
 
     @property
-    def identity(self) -> Identity:
+    def identity(self) -> StateIdentity:
         """Of what it asks. What it keeps is said by its columns, and what it makes of that may change."""
-        return Identity("windows", self.name, hash_of(self.grouping), _lasting(self.grouping))
+        return StateIdentity("windows", self.name, hash_of(self.grouping), _lasting(self.grouping))
 
 
 class GatherStage(QueuedStage):
@@ -116,7 +116,7 @@ class GatherStage(QueuedStage):
         self._queue.clear()
         self.held_rows = self.held_bytes = 0
 
-    def restore(self, kept: Sequence[Kept]) -> None:
+    def restore(self, kept: Sequence[FunctionSnapshot]) -> None:
         """Of the first slice, with the lowest watermarks of all; of others, the rows that were on their way here."""
         for one in kept:
             for item in in_order([one]):
@@ -147,7 +147,7 @@ class GroupStage(RunningStage):
     def __init__(self, plan: GroupPlan) -> None:
         super().__init__(plan.name, plan.identity, plan.given, Policy())
         self._window = plan.grouping.window
-        self._passes = isinstance(plan.grouping, FirstRows | LookBack)
+        self._passes = isinstance(plan.grouping, FirstRows | LookBackRows)
         self._given = _with_origin(plan.given) if self._passes else plan.given.schema
         self._windows = opened(plan.grouping, self._given, plan.limits)
         self._origin, self._key = plan.given.origin, plan.key
@@ -266,11 +266,11 @@ class GroupStage(RunningStage):
             what = "its query" if self._window is None else "its windows"
             raise InvalidArgument(f"operator {self.name}: {what} cannot be computed: {told(error)}") from error
 
-    def kept(self) -> Kept:
+    def kept(self) -> FunctionSnapshot:
         """next_id: of the next result, behind the numbers of what is kept."""
         with self._told():
             next_id = self._windows.kept_rows + self._answered
-        return Kept(self.identity, self._lineage, next_id, [], self._latest, self._kept_rows())
+        return FunctionSnapshot(self.identity, self._lineage, next_id, [], self._latest, self._kept_rows())
 
     def _kept_rows(self) -> Iterator[tuple[pa.UInt64Array, Block]]:
         n_rows = 0
@@ -283,7 +283,7 @@ class GroupStage(RunningStage):
     def kept_bytes(self) -> int:
         return self._windows.size
 
-    def restore(self, kept: Sequence[Kept]) -> None:
+    def restore(self, kept: Sequence[FunctionSnapshot]) -> None:
         """One slice has had the windows; the others have nothing."""
         blocks = [block for one in kept for _, block in one.rows]  # large ones are read page by page
         times = [one.latest for one in kept if one.latest is not None]
@@ -345,7 +345,7 @@ class GroupOperator(Operator):
 
 def _lasting(grouping: Asked) -> dict[str, Any]:
     """What must stay while rows are kept."""
-    if isinstance(grouping, LookBack):
+    if isinstance(grouping, LookBackRows):
         return {"time": grouping.time, "keys": [plain(key) for key in grouping.keys], "order": plain(grouping.order)}
     if isinstance(grouping, FirstRows):
         return {"time": grouping.time, "keys": list(grouping.keys)}

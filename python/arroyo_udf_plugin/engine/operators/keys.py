@@ -113,7 +113,7 @@ def _xor(one: bytes | memoryview, other: bytes) -> bytes:
     return (int.from_bytes(one, "little") ^ int.from_bytes(other, "little")).to_bytes(len(other), "little")
 
 
-class Parts:
+class RowParts:
     """Which part of its row each one is, in batches of parts of one block. operator: makes its parts its own."""
 
     def __init__(self, operator: bytes) -> None:

@@ -24,11 +24,11 @@ from ..connectors.lookup_cache import Lookups, Matches, count
 from ..connectors.lookup_table import LookupTable
 from ..datafusion.query import Found, Query, Select
 from .blocks import Block, Given
-from .keys import Parts
+from .keys import RowParts
 from .pace import Pace
 from .queued import FailingStage, part_of
 from .stages import Item
-from .state import Identity, hash_of, plain
+from .state import StateIdentity, hash_of, plain
 
 _MOST_MATCHES = 8 * STEP_ROWS  # of a step; a single row may have more
 
@@ -63,9 +63,9 @@ class LookupPlan:
         return hash_of(self._asked)
 
     @property
-    def identity(self) -> Identity:
+    def identity(self) -> StateIdentity:
         names = ("table", "its keys", "its columns", "keys", "condition", "keeps unmatched")
-        return Identity("lookup", self.name, self.plugin_hash, dict(zip(names, plain(self._asked), strict=True)))
+        return StateIdentity("lookup", self.name, self.plugin_hash, dict(zip(names, plain(self._asked), strict=True)))
 
     @property
     def _asked(self) -> tuple[Any, ...]:
@@ -110,7 +110,7 @@ class LookupStage(FailingStage):
         failed |= {row: self._plan.hidden(text) for row, text in matches.failed.items()}
         rows, of = self._joined(block, matches, failed)
         items = [*self._failed(block, failed)]
-        parts = None if self._plan.key is None else Parts(self._plan.key)
+        parts = None if self._plan.key is None else RowParts(self._plan.key)
         for start in range(0, len(of), STEP_ROWS):
             items.append(part_of(block, rows.slice(start, STEP_ROWS), of.slice(start, STEP_ROWS), parts))
         self.counts.rows += len(block) - len(failed)

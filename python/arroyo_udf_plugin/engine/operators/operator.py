@@ -26,13 +26,13 @@ from ...host.started import Mode
 from ...host.statistics import Statistics
 from ..connectors.unnamed import Data
 from .blocks import Block
-from .calls import Stage, options_of
+from .calls import PlacedCall, options_of
 from .failures import Failures
 from .keys import hashed
 from .lookup import LookupPlan, LookupStage
 from .queued import QueryPlan, QueryStage, SyncStage
 from .stages import AsyncStage, Item, RunningStage
-from .state import Identity, Kept, read, write
+from .state import FunctionSnapshot, StateIdentity, read, write
 from .watermarks import Watermark
 
 
@@ -48,7 +48,7 @@ class Operator:
     def __init__(
         self,
         name: str,
-        stages: Sequence[Stage | QueryPlan | LookupPlan],
+        stages: Sequence[PlacedCall | QueryPlan | LookupPlan],
         policy: Policy = Policy(),  # noqa: B008 (frozen)
         options: Mapping[str, Any] = MappingProxyType({}),
         hidden: Callable[[str], str] = str,
@@ -63,7 +63,7 @@ class Operator:
             one.failures = Failures(hidden)
         self._async = [stage for stage in self.stages if isinstance(stage, AsyncStage)]
         self._is_at_end = False
-        self._restored: list[tuple[RunningStage, list[Kept]]] = []
+        self._restored: list[tuple[RunningStage, list[FunctionSnapshot]]] = []
 
     def restore(
         self, states: Sequence[Data], *, allow_changed_plugin: bool = False, watermarks: float | None = math.inf
@@ -104,7 +104,7 @@ class Operator:
             self.close()
             raise
 
-    def _check(self, stage: RunningStage, was: Identity, allow_changed_plugin: bool) -> None:
+    def _check(self, stage: RunningStage, was: StateIdentity, allow_changed_plugin: bool) -> None:
         now = stage.identity
         if was.function != now.function:
             raise InvalidArgument(
@@ -120,7 +120,7 @@ class Operator:
                 "the former plugin"
             )
 
-    def _check_asked(self, was: Identity, now: Identity) -> None:
+    def _check_asked(self, was: StateIdentity, now: StateIdentity) -> None:
         assert now.asked is not None
         if was.asked is None and now.asked and was.plugin_hash != now.plugin_hash:
             raise InvalidArgument(
@@ -239,7 +239,10 @@ class Operator:
 
 
 def _running(
-    stage: Stage | QueryPlan | LookupPlan, policy: Policy, options: Mapping[str, Any], key: tuple[bytes, int] | None
+    stage: PlacedCall | QueryPlan | LookupPlan,
+    policy: Policy,
+    options: Mapping[str, Any],
+    key: tuple[bytes, int] | None,
 ) -> RunningStage:
     """key: of the operator, and the stage's place in it."""
     if isinstance(stage, QueryPlan):

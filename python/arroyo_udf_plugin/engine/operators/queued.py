@@ -20,11 +20,11 @@ from ...host.arguments import Piece
 from ...host.policy import Answers, Policy
 from ..datafusion.query import Found, Query, Select
 from .blocks import Block, Given
-from .calls import Stage
-from .keys import Parts
+from .calls import PlacedCall
+from .keys import RowParts
 from .pace import Pace
 from .stages import CallStage, Dead, Item, RunningStage, in_order
-from .state import Identity, Kept, hash_of
+from .state import FunctionSnapshot, StateIdentity, hash_of
 from .watermarks import Watermark
 
 
@@ -84,7 +84,7 @@ class QueuedStage(RunningStage):
             self.held_bytes -= size - left_size
             yield from answered
 
-    def kept(self) -> Kept:
+    def kept(self) -> FunctionSnapshot:
         first, rows, watermarks = 0, [], []
         for item, _ in self._queue:
             if isinstance(item, Watermark):
@@ -92,9 +92,9 @@ class QueuedStage(RunningStage):
             else:
                 rows.append((count(len(item), first), item))
                 first += len(item)
-        return Kept(self.identity, self._lineage, first, watermarks, self._latest, rows)
+        return FunctionSnapshot(self.identity, self._lineage, first, watermarks, self._latest, rows)
 
-    def restore(self, kept: Sequence[Kept]) -> None:
+    def restore(self, kept: Sequence[FunctionSnapshot]) -> None:
         for item in in_order(kept):
             self.push(item)
         if len(kept) == 1:
@@ -104,7 +104,7 @@ class QueuedStage(RunningStage):
 class SyncStage(QueuedStage, CallStage):
     """A sync function."""
 
-    def __init__(self, stage: Stage, policy: Policy) -> None:
+    def __init__(self, stage: PlacedCall, policy: Policy) -> None:
         super().__init__(stage, policy)
         self._queue = collections.deque()
         self._pace = Pace()
@@ -150,9 +150,9 @@ class QueryPlan:
         return hash_of(self.select)
 
     @property
-    def identity(self) -> Identity:
+    def identity(self) -> StateIdentity:
         """Rows that wait are asked anew: of the query nothing must stay."""
-        return Identity("query", self.name, self.plugin_hash, {})
+        return StateIdentity("query", self.name, self.plugin_hash, {})
 
 
 class FailingStage(QueuedStage):
@@ -161,7 +161,7 @@ class FailingStage(QueuedStage):
     A policy cannot make null of such a row: it has no result to be null.
     """
 
-    def __init__(self, asked: Answers, identity: Identity, given: Given, policy: Policy) -> None:
+    def __init__(self, asked: Answers, identity: StateIdentity, given: Given, policy: Policy) -> None:
         super().__init__(asked.name, identity, given, policy)
         self._asked = asked
 
@@ -178,7 +178,7 @@ class FailingStage(QueuedStage):
         return [Dead(rows.take(decided.dead_at), decided.dead)] if len(decided.dead_at) else []
 
 
-def part_of(block: Block, rows: pa.RecordBatch, of: pa.Array | None, parts: Parts | None) -> Block:
+def part_of(block: Block, rows: pa.RecordBatch, of: pa.Array | None, parts: RowParts | None) -> Block:
     """Rows that a block has become. of: which of its rows each comes from, rising. parts: None: they need no keys."""
     found = block.with_rows(rows, of)
     own = None if parts is None or of is None or not len(of) else parts.keys(block.keys, of)
@@ -198,7 +198,7 @@ class QueryStage(FailingStage):
         begun = time.perf_counter()
         items: list[Item] = []
         answered = failed = 0
-        parts = None if self._key is None else Parts(self._key)
+        parts = None if self._key is None else RowParts(self._key)
         for found in self._query.run(block.rows):
             if isinstance(found, Found):
                 items.append(part_of(block, found.rows, found.of, parts))

@@ -31,9 +31,9 @@ from ...host.started import Mode
 from ...host.statistics import Statistics
 from . import keys as keys_
 from .blocks import Block, Given, Sizes
-from .calls import Stage
+from .calls import PlacedCall
 from .failures import Failures
-from .state import Identity, Kept
+from .state import FunctionSnapshot, StateIdentity
 from .watermarks import Lowest, Watermark
 
 _log = logging.getLogger("arroyo_udf_plugin")
@@ -74,7 +74,7 @@ class RunningStage(abc.ABC):
     failures: why rows failed, whatever became of them. held_rows, held_bytes: of rows that have not left.
     """
 
-    def __init__(self, name: str, identity: Identity, given: Given, policy: Policy) -> None:
+    def __init__(self, name: str, identity: StateIdentity, given: Given, policy: Policy) -> None:
         self.name, self.identity, self.given = name, identity, given
         self.counts, self.failures = Counts(), Failures()
         self.held_rows = 0
@@ -117,11 +117,11 @@ class RunningStage(abc.ABC):
         """What can come out now."""
 
     @abc.abstractmethod
-    def kept(self) -> Kept:
+    def kept(self) -> FunctionSnapshot:
         """Rows and watermarks that have not come out."""
 
     @abc.abstractmethod
-    def restore(self, kept: Sequence[Kept]) -> None:
+    def restore(self, kept: Sequence[FunctionSnapshot]) -> None:
         """Takes in the rows and watermarks of snapshots, before all others."""
 
     def _rises(self, watermark: Watermark) -> bool:
@@ -168,9 +168,9 @@ class RunningStage(abc.ABC):
 class CallStage(RunningStage):
     """A stage that calls a function."""
 
-    def __init__(self, stage: Stage, policy: Policy) -> None:
+    def __init__(self, stage: PlacedCall, policy: Policy) -> None:
         self._stage, self._function = stage, stage.call.function
-        super().__init__(stage.call.name, Identity.of(self._function), stage.given, policy)
+        super().__init__(stage.call.name, StateIdentity.of(self._function), stage.given, policy)
 
     def _decided(self, answered: Answered[Block]) -> Iterator[Item]:
         """The rows after the policy. Raises RowError."""
@@ -190,7 +190,7 @@ class AsyncStage(CallStage):
     """An async function. options: for its start. key: 16 bytes that make its rows' idempotency keys its own; None: they
     have lineage and id."""
 
-    def __init__(self, stage: Stage, policy: Policy, options: Mapping[str, Any], key: bytes | None = None) -> None:
+    def __init__(self, stage: PlacedCall, policy: Policy, options: Mapping[str, Any], key: bytes | None = None) -> None:
         super().__init__(stage, policy)
         self._options, self._key = options, key
         self._runtime: Runtime | None = None
@@ -331,16 +331,16 @@ class AsyncStage(CallStage):
                 return self._runtime.statistics()
         return self._ended
 
-    def kept(self) -> Kept:
+    def kept(self) -> FunctionSnapshot:
         rows = []
         for first, positions, block in self._waiting.unanswered():
             whole = len(positions) == len(block)
             block = self._without_added(block if whole else block.take(positions))
             rows.append((pc.add(positions, pa.scalar(first, pa.uint64())), block))
         watermarks = [(first, watermark.time) for first, watermark in self._watermarks]
-        return Kept(self.identity, self._lineage, self._next_id, watermarks, self._latest, rows)
+        return FunctionSnapshot(self.identity, self._lineage, self._next_id, watermarks, self._latest, rows)
 
-    def restore(self, kept: Sequence[Kept]) -> None:
+    def restore(self, kept: Sequence[FunctionSnapshot]) -> None:
         """Rows of one snapshot keep their ids; those of several get new ones, above all that were used."""
         kept = [self._with_former_keys(one) if one.is_former else one for one in kept]
         if len(kept) == 1:
@@ -356,13 +356,13 @@ class AsyncStage(CallStage):
         for item in in_order(kept):
             self.push(item)
 
-    def _with_former_keys(self, kept: Kept) -> Kept:
+    def _with_former_keys(self, kept: FunctionSnapshot) -> FunctionSnapshot:
         """Calls find the keys as they were: `_add` makes them the stage's own, which this undoes."""
         own = self._key or bytes(16)
         rows = [(ids, block.with_keys(keys_.masked(block.keys(), own))) for ids, block in kept.rows]
         return dataclasses.replace(kept, rows=rows)
 
-    def choose_lineage(self, kept: Sequence[Kept]) -> None:
+    def choose_lineage(self, kept: Sequence[FunctionSnapshot]) -> None:
         """Before `start`: the lineage of the first snapshot goes on. Ids of others' rows become new ones."""
         if kept:
             self._lineage = kept[0].lineage
@@ -388,7 +388,7 @@ def _of_rows(keys: memoryview | None, start: int, stop: int) -> memoryview | Non
     return None if keys is None else keys[start * keys_.BYTES : stop * keys_.BYTES]
 
 
-def in_order(kept: Sequence[Kept]) -> Iterator[Block | Watermark]:
+def in_order(kept: Sequence[FunctionSnapshot]) -> Iterator[Block | Watermark]:
     """The rows of snapshots, and the watermarks between them.
 
     Those of one snapshot stand where they stood. Several are merged: the one whose watermark is the lowest goes on
@@ -417,7 +417,7 @@ def in_order(kept: Sequence[Kept]) -> Iterator[Block | Watermark]:
             yield item
 
 
-def _items(kept: Kept) -> Iterator[Block | Watermark]:
+def _items(kept: FunctionSnapshot) -> Iterator[Block | Watermark]:
     watermarks = collections.deque(kept.watermarks)
     for ids, block in kept.rows:
         while watermarks and watermarks[0][0] <= ids[0].as_py():

@@ -2,7 +2,7 @@
 
 A magic and a checksum, then one IPC stream for each function of the operator, one behind the other. Its columns are
 those that the function's stage gets, then `$id`, `$file`, `$row`, `$unread` and `$key`. Its schema's metadata has, as
-JSON, what `Kept` has besides the rows.
+JSON, what `FunctionSnapshot` has besides the rows.
 
 Guarantees: what is read is checked before it is believed: another version, other functions, other columns, ids out of
 order and damaged bytes are an InvalidArgument that says which.
@@ -74,7 +74,7 @@ def plain(asked: Any) -> Any:
 
 
 @dataclasses.dataclass(frozen=True)
-class Identity:
+class StateIdentity:
     """What a state is of. asked: of a query, windows or a lookup, what must stay, by names, as JSON has it; what is
     missing is null. None: of a function, or in a state of version 1."""
 
@@ -90,7 +90,7 @@ class Identity:
 
 
 @dataclasses.dataclass(frozen=True)
-class Kept:
+class FunctionSnapshot:
     """What a snapshot has of one function.
 
     lineage: 16 bytes; with a row's id the idempotency key of a row that has none of its own. next_id: of the next row.
@@ -99,7 +99,7 @@ class Kept:
         are lineage and ids.
     """
 
-    identity: Identity
+    identity: StateIdentity
     lineage: bytes
     next_id: int
     watermarks: Sequence[tuple[int, int | None]]
@@ -119,7 +119,7 @@ class Kept:
         )
 
 
-def write(stages: Sequence[tuple[Kept, Given]], size: int = 0) -> Data:
+def write(stages: Sequence[tuple[FunctionSnapshot, Given]], size: int = 0) -> Data:
     """The state of all stages, each with what it is given. size: about, in bytes."""
     if size >= LARGE:
         return mapped(lambda file: _write_framed(file, stages), "the state of an operator")
@@ -128,7 +128,7 @@ def write(stages: Sequence[tuple[Kept, Given]], size: int = 0) -> Data:
     return framed(sink.getvalue())
 
 
-def _write_framed(file: IO[bytes], stages: Sequence[tuple[Kept, Given]]) -> None:
+def _write_framed(file: IO[bytes], stages: Sequence[tuple[FunctionSnapshot, Given]]) -> None:
     file.write(_MAGIC + bytes(4))
     _write(file, stages)
     file.seek(len(_MAGIC) + 4)
@@ -137,7 +137,7 @@ def _write_framed(file: IO[bytes], stages: Sequence[tuple[Kept, Given]]) -> None
     file.write(sum_.to_bytes(4, "little"))
 
 
-def _write(sink: Any, stages: Sequence[tuple[Kept, Given]]) -> None:
+def _write(sink: Any, stages: Sequence[tuple[FunctionSnapshot, Given]]) -> None:
     for kept, given in stages:
         schema = _schema(given)
         about = dataclasses.asdict(kept.identity) | {
@@ -154,7 +154,7 @@ def _write(sink: Any, stages: Sequence[tuple[Kept, Given]]) -> None:
                 stream.write_batch(pa.RecordBatch.from_arrays([*columns, ids, *block.origin.columns], schema=schema))
 
 
-def read(data: Data, stages: Sequence[Given], name: str) -> list[Kept]:
+def read(data: Data, stages: Sequence[Given], name: str) -> list[FunctionSnapshot]:
     """What `write` has written, for stages that are given such rows. name: of the state, for error texts."""
     data = unframed(data, name)
     source = pa.BufferReader(data)
@@ -184,7 +184,7 @@ def unframed(data: Data, name: str) -> Data:
     return streams
 
 
-def _read(stream: Any, given: Given, name: str) -> Kept:
+def _read(stream: Any, given: Given, name: str) -> FunctionSnapshot:
     metadata = (stream.schema.metadata or {}).get(_KEY)
     if metadata is None:
         raise ValueError("its notes are missing")
@@ -231,8 +231,8 @@ def _read(stream: Any, given: Given, name: str) -> Kept:
         raise ValueError(f"row {last} is not below the next id {next_id}")
     watermarks = [(int(first), None if time is None else int(time)) for first, time in about.pop("watermarks")]
     latest = about.pop("latest")
-    return Kept(
-        Identity(**about), lineage, next_id, watermarks, None if latest is None else int(latest), rows, is_former
+    return FunctionSnapshot(
+        StateIdentity(**about), lineage, next_id, watermarks, None if latest is None else int(latest), rows, is_former
     )
 
 

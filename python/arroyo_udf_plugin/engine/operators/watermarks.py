@@ -65,7 +65,7 @@ class Lowest:
         return None if len(self._ended) == len(self._times) else self.after(input, None)
 
 
-class EventTime:
+class EventClock:
     """The watermarks of a slice: the latest event time so far, less the lateness.
 
     A row without event time (null, a cell that is no time, an expression that fails) passes and changes nothing. A
@@ -148,7 +148,7 @@ class EventTime:
         self.time = min(known) if known and len(known) == len(times) else None
 
 
-class StillTime(EventTime):
+class StillTime(EventClock):
     """Watermarks that stay where they were, whatever rows come again."""
 
     def __init__(self) -> None:
@@ -184,7 +184,7 @@ class SliceTime:
     time: the latest; None: there was none yet.
     """
 
-    def __init__(self, inputs: Sequence[EventTime], watermarks: Sequence[int | None] = ()) -> None:
+    def __init__(self, inputs: Sequence[EventClock], watermarks: Sequence[int | None] = ()) -> None:
         """inputs: of the partitions. watermarks: of all slices before a restart; none: it begins."""
         self._inputs, self._lowest = inputs, Lowest(len(inputs))
         for each in inputs:

@@ -15,7 +15,9 @@ chain.py         operators in their places, and the columns between them
 queries.py       what is wrong with expressions in SQL
 lookups.py       a lookup against its table
 plan.py          opens source and plugins, and checks all: what the engine needs
+routing.py       which operators follow which
 inputs.py        the sources, open
+replayed.py      a pipeline whose source is its own dead letters
 hidden.py        a source whose partitions' names have no values of variables
 explain.py       the chain with its schemas, for people
 

@@ -15,7 +15,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from ..operators.calls import Constant
+    from ..operators.calls import ConstantArgument
 
 _QUOTED = r'"((?:[^"]|"")*)"'
 _COLUMN = re.compile(rf'\s*(?:{_QUOTED}|([^",]+?))\s*(?:,|$)')
@@ -26,19 +26,19 @@ _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 _WORDS = {"true": True, "false": False, "null": None}
 
 
-class Written(NamedTuple):
+class WrittenCall(NamedTuple):
     """A call as it is written. name, columns: None: as the function and its parameters are named.
 
     condition: the column that must be true.
     """
 
     function: str
-    columns: tuple[str | Constant, ...] | None
+    columns: tuple[str | ConstantArgument, ...] | None
     name: str | None
     condition: str | None = None
 
 
-def call_written(text: str, conditions: bool = False) -> Written:
+def call_written(text: str, conditions: bool = False) -> WrittenCall:
     """conditions: there may be one. Raises ValueError."""
     condition = None
     if conditions and (found := _CONDITION.search(text)):
@@ -47,7 +47,7 @@ def call_written(text: str, conditions: bool = False) -> Written:
     if found is None:
         raise ValueError("write FUNCTION, FUNCTION(COLUMN, ...) or NAME = FUNCTION(COLUMN, ...)")
     quoted, plain, function, inner = found.groups()
-    return Written(function, None if inner is None else _arguments(inner), _name(quoted, plain), condition)
+    return WrittenCall(function, None if inner is None else _arguments(inner), _name(quoted, plain), condition)
 
 
 def columns_written(text: str) -> tuple[str, ...]:
@@ -56,10 +56,10 @@ def columns_written(text: str) -> tuple[str, ...]:
     return tuple(_name(*one.groups()) for one in found)
 
 
-def _arguments(text: str) -> tuple[str | Constant, ...]:
-    from ..operators.calls import Constant
+def _arguments(text: str) -> tuple[str | ConstantArgument, ...]:
+    from ..operators.calls import ConstantArgument
 
-    arguments: list[str | Constant] = []
+    arguments: list[str | ConstantArgument] = []
     wanted = (
         "separate columns and constants by commas; a name with a comma or a quote is in double quotes, a text in "
         "single quotes"
@@ -67,11 +67,11 @@ def _arguments(text: str) -> tuple[str | Constant, ...]:
     for found in _separated(text, _ARGUMENT, wanted):
         quoted, constant, plain = found.groups()
         if constant is not None:
-            arguments.append(Constant(constant.replace("''", "'")))
+            arguments.append(ConstantArgument(constant.replace("''", "'")))
         elif plain in _WORDS:
-            arguments.append(Constant(_WORDS[plain]))
+            arguments.append(ConstantArgument(_WORDS[plain]))
         elif plain is not None and (number := _NUMBER.fullmatch(plain)):
-            arguments.append(Constant(float(plain) if number[1] or number[2] else int(plain)))
+            arguments.append(ConstantArgument(float(plain) if number[1] or number[2] else int(plain)))
         else:
             arguments.append(_name(quoted, plain))
     return tuple(arguments)

@@ -18,7 +18,7 @@ from ...host.policy import Policy
 from ..connectors.cells import CellType, decoded
 from ..datafusion.query import Query, Select, WrongQuery
 from ..operators.blocks import ORIGIN, Block, Columns, Given
-from ..operators.calls import Call, Plan, Stage
+from ..operators.calls import Call, CallPlan, PlacedCall
 from ..operators.grouped import Asked, GroupPlan
 from ..operators.keys import array, hashed, masked, of_calls
 from ..operators.lookup import LookupPlan
@@ -30,10 +30,10 @@ from ..windows.grouping import Grouping
 from ..windows.join_query import KEY as KEY_FIELD
 from ..windows.join_query import Joining, Within
 from ..windows.joining import Sides
-from ..windows.look_back import LookBack as Looking
+from ..windows.look_back import LookBackRows as Looking
 from ..windows.opened import opened
 from ..windows.spans import Hop, Months, Session, Window
-from ..windows.storage import Limits
+from ..windows.storage import StorageLimits
 from .checks import Judge, Plugins, Problems, check_options
 from .description import (
     Deduplicate,
@@ -45,7 +45,7 @@ from .description import (
     SinkModel,
     Sql,
     Union,
-    Waiting,
+    WaitingOperator,
     WholeQuery,
     Windows,
 )
@@ -71,9 +71,9 @@ class Chain:
 
     routes: Routes
     calls: Sequence[Call]
-    stages: Sequence[Sequence[Stage | QueryPlan | LookupPlan] | GroupPlan]
+    stages: Sequence[Sequence[PlacedCall | QueryPlan | LookupPlan] | GroupPlan]
     schemas: Mapping[Place, pa.Schema]
-    plans: Mapping[Place, Plan]
+    plans: Mapping[Place, CallPlan]
     merged: Mapping[int, Merging]
     keys: Mapping[int, bytes]
     sources: Mapping[Place, Columns]
@@ -151,11 +151,11 @@ class _Building:
         self._origin = first.long_origin if first is not None and self._keeps else ORIGIN
         self._rows: dict[int, Judge] = {}  # functions whose row has not ended, by the last one
         self._counts: dict[int, int] = {}  # calls of each operator
-        self._plans: dict[Place, Plan] = {}
+        self._plans: dict[Place, CallPlan] = {}
         self._merged: dict[int, Merging] = {}
         self._calls: list[Call] = []
         self._schemas: dict[Place, pa.Schema] = {}
-        self._stages: dict[int, Sequence[Stage | QueryPlan | LookupPlan] | GroupPlan] = {}
+        self._stages: dict[int, Sequence[PlacedCall | QueryPlan | LookupPlan] | GroupPlan] = {}
         self._columns: dict[Place, Columns | None] = dict(sources)  # behind ends; None: unknown
         for place, source in sources.items():
             if source is not None and self._is_end(place):
@@ -323,19 +323,19 @@ class _Building:
             self._problems.add((*key, "sql"), str(error))
             return
         self._merged[place] = inputs.together
-        limits = Limits(operator.memory_limit, operator.disk_limit)
+        limits = StorageLimits(operator.memory_limit, operator.disk_limit)
         self._stages[place] = GroupPlan(
             self._names[place], collecting, Given(inputs.schema, self._origin), Policy(), limits, self._keys.get(place)
         )
         self._ends(place, schema)
 
-    def _waiting(self, place: int, operator: Waiting, grouping: Asked, given: Given) -> None:
+    def _waiting(self, place: int, operator: WaitingOperator, grouping: Asked, given: Given) -> None:
         self._stages[place] = GroupPlan(
             self._names[place],
             grouping,
             given,
             Policy(operator.on_error),
-            Limits(operator.memory_limit, operator.disk_limit),
+            StorageLimits(operator.memory_limit, operator.disk_limit),
             self._keys.get(place),
             round(operator.allowed_lateness * 1e9),
             operator.on_late,
@@ -357,11 +357,11 @@ class _Building:
         elif judge.columns is not None and not self._problems.found:
             sinks = [self._pipeline.sinks[sink] for sink in self._routes.sinks_after(place)]
             typed = bool(self._routes.after(place)) or any(map(_is_typed, sinks))
-            plan = self._plans[place] = Plan(judge.calls, judge.columns, typed)
+            plan = self._plans[place] = CallPlan(judge.calls, judge.columns, typed)
             self._deal(plan, place)
             self._ends(place, plan.schema)
 
-    def _deal(self, plan: Plan, end: int) -> None:
+    def _deal(self, plan: CallPlan, end: int) -> None:
         """The stages of a row of functions to its operators."""
         stages, place = list(plan.stages), end
         while stages:

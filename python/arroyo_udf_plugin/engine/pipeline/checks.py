@@ -29,9 +29,9 @@ from ..connectors.parts import Parts
 from ..connectors.single import File, can_share
 from ..connectors.standard_output import StandardOutput
 from ..operators.blocks import ORIGIN, Block, Columns
-from ..operators.calls import Call, Plan
-from ..operators.watermarks import EventTime
-from .calls import Written, call_written
+from ..operators.calls import Call, CallPlan
+from ..operators.watermarks import EventClock
+from .calls import WrittenCall, call_written
 from .description import Functions, Pipeline, SinkModel, WholeQuery
 from .inputs import sources_of
 from .lines import Key
@@ -169,7 +169,7 @@ def check_standard_output(outputs: Iterable[tuple[Key, SinkModel, str, pa.Schema
             problems.add(key, f"{taken}: write both as newline JSON, or name another place for one")
 
 
-def check_times(time: EventTime, source: Source | None, columns: Columns) -> None:
+def check_times(time: EventClock, source: Source | None, columns: Columns) -> None:
     """Text that has no times is no event time. Looks at the first rows of files, if the column is text.
 
     Raises InvalidArgument.
@@ -228,7 +228,7 @@ class Judge:
             self._unknown.add(name)
         return call
 
-    def _judged(self, written: Written, plugin: Plugin, key: Key) -> Call | None:
+    def _judged(self, written: WrittenCall, plugin: Plugin, key: Key) -> Call | None:
         if written.function not in plugin.functions:
             instead = nearest(written.function, plugin.functions)
             self._problems.add(key, f"plugin {plugin.name} has no function {written.function!r}: {instead}")
@@ -245,7 +245,7 @@ class Judge:
                 return None
             if self._names_are_right(call, taken, key):
                 # The code that will take the rows, with a plan of this call alone, and no row.
-                (stage,) = Plan([call], Columns(self._schema), typed=False).stages
+                (stage,) = CallPlan([call], Columns(self._schema), typed=False).stages
                 stage.prepare(Block(_no_rows(self._schema), _no_rows(ORIGIN)))
                 self._schema = self._schema.append(pa.field(call.name, call.function.returns))
                 self.calls.append(call)

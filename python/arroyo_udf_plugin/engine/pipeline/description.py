@@ -29,7 +29,7 @@ from ..connectors.single import File
 from ..connectors.standard_input import StandardInput
 from ..connectors.standard_output import StandardOutput
 from ..connectors.table import Table
-from ..windows.storage import Limits
+from ..windows.storage import StorageLimits
 
 SourceModel = Annotated[Impulse | Files | StandardInput, pydantic.Field(discriminator="type")]
 SinkModel = Annotated[Parts | File | StandardOutput | Blackhole | Table | Preview, pydantic.Field(discriminator="type")]
@@ -76,14 +76,14 @@ class NamedSource(Described):
     """For watermarks."""
 
 
-class Operator(Described):
+class DescribedOperator(Described):
     name: Name | None = None
     """For views and checkpoints; default: the plugin's file name, or the type."""
     after: str | None = None
     """The operator whose rows it gets, or "source", or one of `sources`; default: the one before it."""
 
 
-class Functions(Operator):
+class Functions(DescribedOperator):
     """An operator: functions of one plugin, each of which adds its result as a column."""
 
     type: Literal["functions"] = "functions"
@@ -112,7 +112,7 @@ class Functions(Operator):
     """The seconds of processor time that each worker process may use."""
 
 
-class Sql(Operator):
+class Sql(DescribedOperator):
     """An operator: the items and the condition of a SELECT, in DataFusion's SQL."""
 
     type: Literal["sql"] = "sql"
@@ -128,7 +128,7 @@ class Sql(Operator):
     """What happens to a row that fails, also because an expression does, such as 1 / 0."""
 
 
-class Lookup(Operator):
+class Lookup(DescribedOperator):
     """An operator: columns of a table in SQLite or PostgreSQL, which rows look up by a key.
 
     Rows stay in their order. With several matches a row becomes several rows; a null in a key matches nothing.
@@ -157,7 +157,7 @@ class Lookup(Operator):
     """What happens to a row that cannot be looked up, for example because the database does not answer."""
 
 
-class Waiting(Operator):
+class WaitingOperator(DescribedOperator):
     """An operator whose rows wait until the watermark has passed their window."""
 
     later: ClassVar[frozenset[str]] = frozenset({"allowed_lateness"})
@@ -168,13 +168,13 @@ class Waiting(Operator):
     """What happens to a late row: the watermark has passed all its windows. Late rows are counted, too."""
     allowed_lateness: Seconds = 0.0
     """For how long a window stays open after the watermark has passed its end. Its results leave after that time."""
-    memory_limit: Bytes = Limits.memory
+    memory_limit: Bytes = StorageLimits.memory
     """How much memory open windows may use, such as "1GiB"; the rest is in files without a name, in TMPDIR."""
-    disk_limit: Bytes = Limits.disk
+    disk_limit: Bytes = StorageLimits.disk
     """How large these files may be; above that the pipeline fails."""
 
 
-class Windows(Waiting):
+class Windows(WaitingOperator):
     """An operator: rows in windows of event time, as GROUP BY has them. It works in the first slice, for all slices.
 
     Its rows are the windows' results: the keys, the window, the aggregates, and the last moment of the window as their
@@ -208,7 +208,7 @@ class Windows(Waiting):
     """The name by which aggregates may call the rows, as in input.column."""
 
 
-class Union(Operator):
+class Union(DescribedOperator):
     """An operator: the rows of several others, which have the same types in the same order. Names are the first's."""
 
     type: Literal["union"] = "union"
@@ -216,7 +216,7 @@ class Union(Operator):
     """The operators whose rows it gets, or sources: "source" or names of `sources`."""
 
 
-class Join(Waiting):
+class Join(WaitingOperator):
     """An operator: the rows of two others that have the same event time, which are results of the same window, or event
     times near each other. It works in the first slice, for all slices."""
 
@@ -240,7 +240,7 @@ class Join(Waiting):
     """The names by which expressions may call the two sides, as in a.column = b.column."""
 
 
-class Deduplicate(Waiting):
+class Deduplicate(WaitingOperator):
     """An operator: of the rows with the same keys, the first one within a time. It works in the first slice, for all
     slices. Rows leave when the watermark has passed them, in the order of their event times."""
 
@@ -253,7 +253,7 @@ class Deduplicate(Waiting):
     """How long after a row no other one with its keys passes, by event time."""
 
 
-class LookBack(Waiting):
+class LookBack(WaitingOperator):
     """An operator: window functions over the rows of each key, which look back at a few of them. It works in the first
     slice, for all slices. Rows leave when the watermark has passed them, in the order of their event times."""
 
@@ -275,7 +275,7 @@ class LookBack(Waiting):
     """The name by which functions may call the rows, as in input.column."""
 
 
-class WholeQuery(Operator):
+class WholeQuery(DescribedOperator):
     """An operator: a query over all rows of its inputs, once they have ended, in DataFusion's SQL.
 
     It works in the first slice, for all slices.
@@ -295,9 +295,9 @@ class WholeQuery(Operator):
     """Where the functions run: "thread", "subinterpreter" or "process"."""
     workers: Workers = 1
     """How many interpreters or processes there are; "auto": one per core."""
-    memory_limit: Bytes = Limits.memory
+    memory_limit: Bytes = StorageLimits.memory
     """How much memory the rows that wait may use, and as much again, at least 64 MiB, what the query keeps."""
-    disk_limit: Bytes = Limits.disk
+    disk_limit: Bytes = StorageLimits.disk
     """How large the rows may be that wait on disk; above that the pipeline fails."""
 
 

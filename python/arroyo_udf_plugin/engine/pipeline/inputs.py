@@ -14,7 +14,7 @@ from ..connectors.source import Rows
 from ..operators.blocks import Block, Columns
 from ..operators.failures import Failures
 from ..operators.stages import Dead
-from ..operators.watermarks import EventTime
+from ..operators.watermarks import EventClock
 from . import description
 from .lines import Key
 from .variables import Secrets
@@ -42,7 +42,7 @@ def sources_of(pipeline: description.Pipeline) -> Sequence[SourceKey]:
 
 
 @dataclasses.dataclass(frozen=True)
-class Input:
+class OpenInput:
     """A source. columns: its own. told: what the description says of it. failures: of rows that could not be read."""
 
     source: Source
@@ -55,7 +55,7 @@ class Input:
     def idle_seconds(self) -> float | None:
         return None if self.told.event_time is None else self.told.event_time.idle
 
-    def event_time(self) -> EventTime | None:
+    def event_time(self) -> EventClock | None:
         """The watermarks of one slice."""
         return None if self.told.event_time is None else watermarks_of(self.columns, self.told.event_time)
 
@@ -96,6 +96,6 @@ class Input:
         }
 
 
-def watermarks_of(columns: Columns, told: description.EventTime) -> EventTime:
+def watermarks_of(columns: Columns, told: description.EventTime) -> EventClock:
     """Raises InvalidArgument."""
-    return EventTime(columns.schema, told.column, round(told.lateness * 1e9), told.computed, told.watermark)
+    return EventClock(columns.schema, told.column, round(told.lateness * 1e9), told.computed, told.watermark)

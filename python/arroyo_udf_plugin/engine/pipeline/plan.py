@@ -35,7 +35,7 @@ from .checks import Problems, check_dead_letters, check_places, check_standard_o
 from .description import Functions, Lookup, OperatorModel, Pipeline, SinkModel, Sql, Union, WholeQuery, described
 from .document import pipeline_of
 from .hidden import HidingSource
-from .inputs import Input, sources_of, watermarks_of
+from .inputs import OpenInput, sources_of, watermarks_of
 from .lines import Key
 from .problems import InvalidPipeline
 from .routing import each_once, operator_names
@@ -53,7 +53,7 @@ class Planned:
     pipeline: Pipeline
     resolved: Pipeline
     secrets: Secrets
-    inputs: Sequence[Input]
+    inputs: Sequence[OpenInput]
     columns: Columns
     chain: Chain
     plugins: contextlib.ExitStack
@@ -247,7 +247,7 @@ def _checked(
         with problems.at("sinks", place):
             _ = sink.typed
     inputs = [
-        Input(HidingSource(source, secrets) if secrets else source, own, told, secrets, Failures(secrets.hidden))
+        OpenInput(HidingSource(source, secrets) if secrets else source, own, told, secrets, Failures(secrets.hidden))
         for (told, source), own in zip(every, kept, strict=True)
         if source is not None and own is not None
     ]

@@ -29,9 +29,9 @@ from ..connectors.source import Rows
 from ..operators.blocks import Block, Columns
 from ..operators.grouped import LATE, WINDOW_OF
 from ..operators.stages import Dead
-from ..operators.watermarks import EventTime, StillTime
+from ..operators.watermarks import EventClock, StillTime
 from .description import Lookup, OperatorModel, Sql, WholeQuery
-from .inputs import Input
+from .inputs import OpenInput
 from .plan import Planned
 
 _ALL = "dead letters"
@@ -83,7 +83,7 @@ class Choice:
 
 
 @dataclasses.dataclass
-class Counts:
+class ReplayCounts:
     """letters: in the sink. replayed_before: rows that were left out because they had been replayed. unread: that could
     not be read, and so have lost values. of_windows: results of windows, which come from many rows. late: whose windows
     were over, and still are."""
@@ -110,7 +110,7 @@ class LetterSource:
         read: Callable[[], pa.Table],
         choice: Choice,
         ended: Callable[[], None],
-        counts: Counts,
+        counts: ReplayCounts,
     ) -> None:
         self.name, self.schema = name, schema
         self._read, self._choice, self._ended, self._counts = read, choice, ended, counts
@@ -210,16 +210,16 @@ def _origins(letters: pa.Table) -> list[Origin]:
 
 
 @dataclasses.dataclass(frozen=True)
-class LetterInput(Input):
+class LetterInput(OpenInput):
     """Instead of an input of the pipeline. instead_of: that one."""
 
-    instead_of: Input
+    instead_of: OpenInput
 
     @property
     def idle_seconds(self) -> None:
         return None
 
-    def event_time(self) -> EventTime | None:
+    def event_time(self) -> EventClock | None:
         return None if self.told.event_time is None else StillTime()
 
     def admit(self, rows: Rows) -> list[Block | Dead]:
@@ -232,7 +232,7 @@ class LetterInput(Input):
         return self.instead_of.fingerprint(described)
 
 
-def replaying(planned: Planned, choice: Choice, ended: Callable[[], None]) -> tuple[Planned, Counts]:
+def replaying(planned: Planned, choice: Choice, ended: Callable[[], None]) -> tuple[Planned, ReplayCounts]:
     """The pipeline with its dead letters as source. ended: called when all of them have been read.
 
     Raises InvalidArgument for a pipeline whose letters do not say all that a replay must know.
@@ -241,7 +241,7 @@ def replaying(planned: Planned, choice: Choice, ended: Callable[[], None]) -> tu
     model, (like,) = planned.resolved.dead_letters, planned.inputs
     assert model is not None
     name = f"the dead letters of {planned.name}"
-    schema, counts = planned.letter_schema, Counts()
+    schema, counts = planned.letter_schema, ReplayCounts()
 
     def read() -> pa.Table:
         return pa.Table.from_batches(model.shown(schema), schema)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..operators.routes import Place, Routes, place_of_source
 from .checks import Problems
-from .description import Functions, Join, OperatorModel, Pipeline, Union, Waiting, WholeQuery, Windows
+from .description import Functions, Join, OperatorModel, Pipeline, Union, WaitingOperator, WholeQuery, Windows
 from .lines import Key
 from .problems import nearest
 
@@ -50,7 +50,7 @@ def routes_of(pipeline: Pipeline, problems: Problems) -> Routes | None:
     sinks = [place_of(sink.after, ("sinks", number, "after"), last) for number, sink in enumerate(pipeline.sinks)]
     if len(problems.found) > before_it:
         return None
-    gathering = [place for place, one in enumerate(pipeline.operators) if isinstance(one, Waiting | WholeQuery)]
+    gathering = [place for place, one in enumerate(pipeline.operators) if isinstance(one, WaitingOperator | WholeQuery)]
     routes = Routes(before, sinks, gathering, beside)
     for place in beside:
         if pipeline.parallelism == 1 and not _have_windows(pipeline, routes, place):

@@ -12,6 +12,10 @@ selects.py       what a SELECT consists of               column_types.py
 compiler.py      names: tables, views, who shares what
 rounds.py        a SELECT as operators: calls of UDFs are taken out of its expressions
 grouped.py       a SELECT with GROUP BY: windows           ranked.py      one with OVER (PARTITION BY window)
+over.py          what stands behind OVER               looking_back.py  how many rows before a row it needs
+first_rows.py    a SELECT of the first rows of each key
+intervals.py     how far event times are from each other
+settings.py      SET
 joins.py         tables joined on the same window      scope.py          what names mean then
 unions.py        UNION ALL                               lookups.py        JOIN with a table in a database
 expressions.py   an expression as a tree                parsing.py     tokens as such a tree

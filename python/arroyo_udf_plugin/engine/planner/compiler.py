@@ -30,18 +30,18 @@ from .column_types import cast_to
 from .diagnostics import check_meaning
 from .early_conditions import EarlyConditions
 from .event_times import event_time_of, times_of, type_of
-from .first_rows import FirstRows, asked_first
+from .first_rows import FirstRowsQuery, asked_first
 from .flow import SOURCE, TIME, Flow, NeedsTime, Node
-from .functions import Udf
+from .functions import PlannedUdf
 from .grouped import Grouped, as_time, has_windows
 from .joins import StreamJoin, names_in
 from .lookups import Looked, LookupJoin
 from .ranked import Ranked, has_over
 from .rounds import Rounds, Wanted
 from .scope import Scope
-from .selects import AnyQuery, Join, QueryText, Relation, UnionText, WholeText
-from .settings import Chosen
-from .statements import Column, CreateTable, CreateView, Insert, Select, Set, Statement
+from .selects import AnyQuery, JoinClause, QueryText, Relation, UnionText, WholeText
+from .settings import ChosenSettings
+from .statements import CreateTable, CreateView, DeclaredColumn, Insert, SelectStatement, Set, Statement
 from .tables import is_in_database, kind_of, sink_of, source_of
 from .text import Text, Unending, Wrong
 from .unions import united
@@ -67,7 +67,7 @@ class _Source:
     at: int
 
 
-def compiled(text: Text, statements: Sequence[Statement], udfs: Mapping[str, Udf]) -> Compiled:
+def compiled(text: Text, statements: Sequence[Statement], udfs: Mapping[str, PlannedUdf]) -> Compiled:
     """Raises Refused with all that is wrong."""
     try:
         return _compiled(text, statements, udfs, has_windows(text))
@@ -75,7 +75,9 @@ def compiled(text: Text, statements: Sequence[Statement], udfs: Mapping[str, Udf
         return _compiled(text, statements, udfs, with_times=True)
 
 
-def _compiled(text: Text, statements: Sequence[Statement], udfs: Mapping[str, Udf], with_times: bool) -> Compiled:
+def _compiled(
+    text: Text, statements: Sequence[Statement], udfs: Mapping[str, PlannedUdf], with_times: bool
+) -> Compiled:
     """with_times: rows have event times. Raises NeedsTime if a query needs them."""
     compiler = _Compiler(text, udfs, with_times)
     for statement in statements:
@@ -87,7 +89,7 @@ def _compiled(text: Text, statements: Sequence[Statement], udfs: Mapping[str, Ud
 
 
 class _Compiler:
-    def __init__(self, text: Text, udfs: Mapping[str, Udf], with_times: bool) -> None:
+    def __init__(self, text: Text, udfs: Mapping[str, PlannedUdf], with_times: bool) -> None:
         self._with_times = with_times
         self.wrong: list[Wrong] = []
         self._text, self._udfs = text, udfs
@@ -97,8 +99,8 @@ class _Compiler:
         self._open: list[str] = []  # views that are being built, each selected from by the one before
         self._built: dict[int, Node] = {}  # by the query
         self._first: dict[int, QueryText] = {}  # those of which only the first rows are asked for, by the query
-        self._outputs: list[Insert | Select] = []
-        self._settings = Chosen()
+        self._outputs: list[Insert | SelectStatement] = []
+        self._settings = ChosenSettings()
         self._sources: dict[str, _Source] = {}  # by the table's name
 
     # ---- Statements ----
@@ -183,8 +185,8 @@ class _Compiler:
         own |= {("sources", one.name): one.at for one in others}
         return Compiled(pipeline, {**flow.places, **own, **self._settings.places})
 
-    def _output(self, flow: Flow, output: Insert | Select) -> None:
-        if isinstance(output, Select):
+    def _output(self, flow: Flow, output: Insert | SelectStatement) -> None:
+        if isinstance(output, SelectStatement):
             node = self._query(flow, output.query, {}, "select", None, with_time=False)
             flow.sink(node, StandardOutput(format="jsonl"), output.at)
             return
@@ -346,7 +348,7 @@ class _Compiler:
         own = self._first.setdefault(id(inner), dataclasses.replace(inner, first=first))
         return self._query(flow, own, known, relation.alias, None)
 
-    def _lookup_table(self, join: Join, ctes: Mapping[str, AnyQuery]) -> CreateTable | None:
+    def _lookup_table(self, join: JoinClause, ctes: Mapping[str, AnyQuery]) -> CreateTable | None:
         """None: it joins rows."""
         name = join.relation.name or ""
         if name in self._broken:
@@ -452,7 +454,7 @@ class _Compiler:
             required += [source] if column.not_null else []
         return items, required
 
-    def _generated(self, table: CreateTable, column: Column, schema: pa.Schema) -> str:
+    def _generated(self, table: CreateTable, column: DeclaredColumn, schema: pa.Schema) -> str:
         """The expression of a column that is computed, in its type."""
         text, part = self._text.cut(column.generated), column.generated
         given = type_of(self._text, part, SelectItems({column.name: text}, None, table.name), schema, self._udfs)
@@ -472,12 +474,12 @@ class _Compiler:
             raise Wrong(f"table {table.name}: {error}", table.at) from None
 
 
-def _builder(query: QueryText, before: Node) -> type[Grouped | FirstRows | Ranked | Rounds]:
+def _builder(query: QueryText, before: Node) -> type[Grouped | FirstRowsQuery | Ranked | Rounds]:
     """What makes operators of a query over these rows."""
     if query.group:
         return Grouped
     if query.first is not None and not before.windows:
-        return FirstRows
+        return FirstRowsQuery
     if query.qualifies:
         raise Unending("QUALIFY is not supported over results of windows: write WHERE around the query", query.at)
     return Ranked if has_over(query) else Rounds

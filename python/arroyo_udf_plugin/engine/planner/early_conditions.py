@@ -17,7 +17,7 @@ from ..datafusion.query import Select, WrongQuery
 from .diagnostics import wrong_query
 from .expressions import Expression, without_queries
 from .flow import Flow, Node
-from .functions import Udf
+from .functions import PlannedUdf
 from .scope import Scope
 from .selects import QueryText
 from .text import Text
@@ -30,7 +30,7 @@ class EarlyConditions:
     def __init__(
         self,
         text: Text,
-        udfs: Mapping[str, Udf],
+        udfs: Mapping[str, PlannedUdf],
         flow: Flow,
         query: QueryText,
         tables: Mapping[str, Sequence[str]],

@@ -21,7 +21,7 @@ from .expressions import without_queries
 from .flow import SOURCE
 from .parsing import parsed
 from .selects import QueryText, Relation
-from .statements import CreateTable, Watermark
+from .statements import CreateTable, WatermarkClause
 from .tables import LONGEST_SECONDS, idle_of, interval_seconds
 from .text import Text, Tokens, Wrong
 
@@ -115,7 +115,7 @@ def _may_be_time(type_: pa.DataType) -> bool:
     return bool(pa.types.is_timestamp(type_) or pa.types.is_date(type_) or isinstance(type_, CellType))
 
 
-def _lateness(watermark: Watermark) -> float | None:
+def _lateness(watermark: WatermarkClause) -> float | None:
     """The seconds of `column - INTERVAL '5 seconds'`. None: it is another expression."""
     part = list(watermark.expression)
     if not part:

@@ -69,10 +69,10 @@ class Expression:
             yield from child.nodes()
 
     @cached_property
-    def calls(self) -> tuple[Call, ...]:
+    def calls(self) -> tuple[CallExpression, ...]:
         """All calls in it, inner ones first."""
         inner = tuple(call for child in self.children for call in child.calls)
-        return (*inner, self) if isinstance(self, Call) else inner
+        return (*inner, self) if isinstance(self, CallExpression) else inner
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
@@ -90,7 +90,7 @@ class Expression:
         """Whether it may fail for some row. Integers overflow silently, so sums and products do not fail."""
         return self.fails or any(child.may_fail for child in self.children)
 
-    def calls_of(self, functions: Collection[str]) -> list[Call]:
+    def calls_of(self, functions: Collection[str]) -> list[CallExpression]:
         """The calls of these functions."""
         return [call for call in self.calls if call.name in functions]
 
@@ -187,7 +187,7 @@ class Logic(Operation):
 
 
 @dataclass(frozen=True, eq=False)
-class Call(Expression):
+class CallExpression(Expression):
     """A function, with what belongs to it. name: in lower case. filter: of FILTER (WHERE ...). over: whether it has
     OVER."""
 
@@ -212,7 +212,7 @@ class Case(Expression):
     otherwise: Expression | None = None
 
 
-class Query(Expression):
+class Subquery(Expression):
     """A SELECT in brackets."""
 
 
@@ -227,6 +227,6 @@ def conjuncts(expression: Expression) -> list[Expression]:
 def without_queries(expressions: Iterable[Expression]) -> None:
     """Raises Wrong for a query in one of them."""
     for node in (node for expression in expressions for node in expression.nodes()):
-        if isinstance(node, Query):
+        if isinstance(node, Subquery):
             at = next(token.start for token in node.part if token.word in ("select", "with"))
             raise Unending("a query inside an expression is not supported: rows pass one by one", at)

@@ -15,9 +15,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ..datafusion.query import WrongQuery
 from ..pipeline.description import Deduplicate
-from .expressions import Call, Column, Expression
+from .expressions import CallExpression, Column, Expression
 from .flow import TIME, Flow, NeedsTime, Node
-from .functions import Udf
+from .functions import PlannedUdf
 from .over import first_of, is_number, over_of
 from .rounds import Rounds, Wanted
 from .scope import Scope
@@ -27,7 +27,7 @@ from .text import Text, Unending, Wrong
 _WRITE = "write row_number() OVER (PARTITION BY key ORDER BY at) = 1, with the event time"
 
 
-def asked_first(where: Iterable[Expression], inner: QueryText, table: str) -> Call | None:
+def asked_first(where: Iterable[Expression], inner: QueryText, table: str) -> CallExpression | None:
     """The row_number() of `inner`, the relation of a query with these conditions, if they ask for the first rows."""
     calls = [call for result in inner.results for call in result.calls if call.over]
     items = [item for item in inner.items if isinstance(item, Item)]
@@ -37,14 +37,14 @@ def asked_first(where: Iterable[Expression], inner: QueryText, table: str) -> Ca
     return next((found for one in where if (found := first_of(one, named, table)) is not None), None)
 
 
-class FirstRows:
+class FirstRowsQuery:
     """query: its `first` is the number; its relation is `node`. name: for the last operator. scope: what names mean in
     its rows."""
 
     def __init__(
         self,
         text: Text,
-        udfs: Mapping[str, Udf],
+        udfs: Mapping[str, PlannedUdf],
         flow: Flow,
         query: QueryText,
         node: Node,
@@ -81,7 +81,7 @@ class FirstRows:
             scope = scope.rows(self._node.names)
         return Rounds(self._text, self._udfs, self._flow, query, node, name, computed, scope=scope)
 
-    def _numbers(self) -> list[Call]:
+    def _numbers(self) -> list[CallExpression]:
         return [call for result in self._query.results for call in result.calls if call.over]
 
     def _keys(self) -> Sequence[Expression]:

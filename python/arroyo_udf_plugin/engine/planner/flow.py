@@ -28,7 +28,7 @@ from ..pipeline.description import (
     SinkModel,
     Sql,
     Union,
-    Waiting,
+    WaitingOperator,
     WholeQuery,
     Windows,
 )
@@ -38,10 +38,10 @@ from ..pipeline.variables import resolved
 from ..windows.collecting import Inputs
 from ..windows.joining import Sides
 from ..windows.opened import opened
-from ..windows.storage import Limits
-from .functions import Udf
+from ..windows.storage import StorageLimits
+from .functions import PlannedUdf
 
-_Waiting = TypeVar("_Waiting", bound=Waiting)
+_Waiting = TypeVar("_Waiting", bound=WaitingOperator)
 SOURCE = "source"
 TIME = "__t"
 """The column of event times, if a file has windows. Nobody sees it: it passes through all queries but the last."""
@@ -79,7 +79,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Settings:
+class FlowSettings:
     """on_error, on_timeout: of functions. on_row: of rows that a query cannot compute. on_late: of late rows.
     allowed_lateness: of windows over rows of tables. isolation, workers: where functions run. memory_limit, disk_limit:
     of open windows. state_ttl: how long keys are known, in seconds."""
@@ -91,15 +91,15 @@ class Settings:
     allowed_lateness: float = 0.0
     isolation: Isolation = "thread"
     workers: int | Literal["auto"] = 1
-    memory_limit: int = Limits.memory
-    disk_limit: int = Limits.disk
+    memory_limit: int = StorageLimits.memory
+    disk_limit: int = StorageLimits.disk
     state_ttl: float | None = None
 
 
 class Flow:
     """operators, sinks: so far. places: the offset of the text from which each of them comes, by its key."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: FlowSettings) -> None:
         self.settings = settings
         self.operators: list[OperatorModel] = []
         self.sinks: list[SinkModel] = []
@@ -172,7 +172,7 @@ class Flow:
         operator = Union(name=self._named(name), inputs=tuple(node.operator for node in nodes))
         return self._added(operator, merged([node.schema for node in nodes]), at)
 
-    def whole(self, tables: Mapping[str, Node], sql: str, udfs: Mapping[str, Udf], name: str, at: int) -> Node:
+    def whole(self, tables: Mapping[str, Node], sql: str, udfs: Mapping[str, PlannedUdf], name: str, at: int) -> Node:
         """A query over all rows of these nodes. udfs: that it calls, by the name that it has for them. Raises
         WrongQuery."""
         inputs = Inputs({table: node.schema for table, node in tables.items()})
@@ -212,7 +212,7 @@ class Flow:
     def _have_waited(self, operator: str) -> bool:
         """Whether its rows are results of windows: those are not late."""
         one, before = self._found(operator)
-        return isinstance(one, Waiting) or any(map(self._have_waited, before))
+        return isinstance(one, WaitingOperator) or any(map(self._have_waited, before))
 
     def join(self, left: Node, right: Node, operator: Join, at: int) -> Node:
         """Raises WrongQuery."""
@@ -234,7 +234,7 @@ class Flow:
             }
         )
 
-    def calls(self, before: Node, file: str, calls: Mapping[str, tuple[str, Udf]], at: int) -> Node:
+    def calls(self, before: Node, file: str, calls: Mapping[str, tuple[str, PlannedUdf]], at: int) -> Node:
         """calls: each with its function, by the name of the result."""
         operator = Functions(
             name=self._named(re.sub(r"^lib", "", re.split(r"[/.]", file.rpartition("/")[2])[0])),

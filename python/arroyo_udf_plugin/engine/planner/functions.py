@@ -26,7 +26,7 @@ _SYNTAX = {
 
 
 @dataclass(frozen=True)
-class Udf:
+class PlannedUdf:
     """file: the plugin or source that was named for it."""
 
     file: str
@@ -45,7 +45,7 @@ class Udf:
 
 
 @contextlib.contextmanager
-def loaded(files: Sequence[str], called: Mapping[str, int] | None = None) -> Iterator[Mapping[str, Udf]]:
+def loaded(files: Sequence[str], called: Mapping[str, int] | None = None) -> Iterator[Mapping[str, PlannedUdf]]:
     """The functions of plugins, or of sources, which are built if they are new or have changed; by name in lower case.
     And those of installed packages among the names `called`, which have the places of the calls.
 
@@ -54,7 +54,7 @@ def loaded(files: Sequence[str], called: Mapping[str, int] | None = None) -> Ite
 
     Raises InvalidArgument for two functions of one name, what building and loading raise, and Wrong for a package's.
     """
-    found: dict[str, Udf] = {}
+    found: dict[str, PlannedUdf] = {}
     with contextlib.ExitStack() as open_:
         for file in files:
             plugin = open_.enter_context(load(plugin_for(Path(file))))
@@ -63,7 +63,7 @@ def loaded(files: Sequence[str], called: Mapping[str, int] | None = None) -> Ite
                     raise InvalidArgument(
                         f"{file} and {found[name.lower()].file} both have a function {name}: leave out one of them"
                     )
-                found[name.lower()] = Udf(file, function)
+                found[name.lower()] = PlannedUdf(file, function)
         unknown = {name: at for name, at in (called or {}).items() if name not in found and name not in _own_names()}
         known = installed() if unknown else {}
         for name in unknown.keys() & known.keys():
@@ -74,7 +74,7 @@ def loaded(files: Sequence[str], called: Mapping[str, int] | None = None) -> Ite
         yield found
 
 
-def _of_package(candidates: Sequence[Installed], open_: contextlib.ExitStack) -> Udf:
+def _of_package(candidates: Sequence[Installed], open_: contextlib.ExitStack) -> PlannedUdf:
     one = candidates[0]
     if len(candidates) > 1:
         packages = " and ".join(f"{other.package} ({other.value})" for other in candidates)
@@ -86,7 +86,7 @@ def _of_package(candidates: Sequence[Installed], open_: contextlib.ExitStack) ->
             raise InvalidArgument(f"{one.file} has no function {one.function}: {instead}")
     except (ArroyoUdfError, OSError) as error:
         raise InvalidArgument(f"{one}: {error}") from error
-    return Udf(str(one.file), plugin.functions[one.function])
+    return PlannedUdf(str(one.file), plugin.functions[one.function])
 
 
 def all_names() -> list[str]:

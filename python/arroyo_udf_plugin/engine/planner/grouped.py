@@ -26,9 +26,9 @@ from ..datafusion.tokens import quoted, tokens
 from ..pipeline.chain import grouping_of
 from ..pipeline.description import MOST_MONTHS, Windows
 from .diagnostics import WINDOWS, wrong_query
-from .expressions import Call, Column, Expression
+from .expressions import CallExpression, Column, Expression
 from .flow import TIME, Flow, Node
-from .functions import Udf
+from .functions import PlannedUdf
 from .intervals import DAY, LONGEST
 from .rounds import Rounds, Wanted, same_names
 from .scope import Scope
@@ -98,7 +98,7 @@ class Grouped:
     def __init__(
         self,
         text: Text,
-        udfs: Mapping[str, Udf],
+        udfs: Mapping[str, PlannedUdf],
         flow: Flow,
         query: QueryText,
         node: Node,
@@ -111,7 +111,7 @@ class Grouped:
         self._inputs: dict[str, Item] = {}  # what rows contribute, by its normal text
         self._known: dict[str, str] = {}  # the columns of aggregates, by their normal text
         self._results: dict[str, str] = {}  # aggregates over what rows contribute, by their columns
-        self._parts: dict[str, Call] = {}  # the same, as they are written
+        self._parts: dict[str, CallExpression] = {}  # the same, as they are written
         self._texts = {} if scope is None else scope.texts(query.expressions)
         self._same = same_names(query.expressions, query.relation.alias) if scope is None else self._texts
 
@@ -196,7 +196,7 @@ class Grouped:
 
     def _window(self, expression: Expression) -> _Window:
         call = expression.bare
-        assert isinstance(call, Call)
+        assert isinstance(call, CallExpression)
         word, at, kind = call.name, call.start, _KINDS[call.name]
         intervals = [self._interval(one, word) for one in call.arguments]
         if len(intervals) != len(kind.lengths):
@@ -260,7 +260,7 @@ class Grouped:
 
         known: keys and window, by their normal texts.
         """
-        if isinstance(node, Call) and node.name in self._aggregates:
+        if isinstance(node, CallExpression) and node.name in self._aggregates:
             yield node, self._aggregate(node)
         elif (column := known.get(self._normal(node))) is not None:
             yield node, column
@@ -287,7 +287,7 @@ class Grouped:
             if len(column.path) == 1 and name in aliases and name not in self._node.names:
                 yield column, f"({aliases[name].text(self._text, computed)}\n)"
 
-    def _aggregate(self, call: Call) -> str:
+    def _aggregate(self, call: CallExpression) -> str:
         """The column of an aggregate."""
         if call.over is not None:
             raise Unending("OVER (...) is not supported beside GROUP BY", call.over[0].start)
@@ -297,7 +297,7 @@ class Grouped:
             self._results[column], self._parts[column] = self._over_columns(call), call
         return self._known[normal]
 
-    def _over_columns(self, call: Call) -> str:
+    def _over_columns(self, call: CallExpression) -> str:
         """An aggregate with columns for what rows contribute: max(a + b) FILTER (WHERE c) is max(x) FILTER (WHERE y)"""
         columns = {}
         for child in call.children:  # FILTER is the last one
@@ -343,4 +343,4 @@ def _lengths(kind: _Kind, intervals: Sequence[_Interval], at: int) -> Mapping[st
 
 def _is_window(expression: Expression) -> bool:
     call = expression.bare
-    return isinstance(call, Call) and call.name in WINDOWS
+    return isinstance(call, CallExpression) and call.name in WINDOWS

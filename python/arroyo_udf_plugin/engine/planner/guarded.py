@@ -21,8 +21,8 @@ from ..datafusion.tokens import Token, quoted
 from ..datafusion.whole import guarded_name, once_name
 from .clauses import clauses_in
 from .diagnostics import check_meaning
-from .expressions import COALESCE, Call, Case, Expression, Logic, Operation, Query, conjuncts
-from .functions import Udf
+from .expressions import COALESCE, CallExpression, Case, Expression, Logic, Operation, Subquery, conjuncts
+from .functions import PlannedUdf
 from .parsing import parsed
 from .selects import Item, Star, items_of
 from .steps import check_arguments
@@ -54,7 +54,7 @@ class Guarded:
     def __init__(
         self,
         text: Text,
-        udfs: Mapping[str, Udf],
+        udfs: Mapping[str, PlannedUdf],
         grouping: Collection[str],
         tables: Mapping[int, str],
         columns: Mapping[str, Collection[str]],
@@ -123,7 +123,7 @@ class Guarded:
 
     def _is_plain(self, condition: Expression) -> bool:
         """Whether it decides before calls, wherever it stands."""
-        is_query = any(isinstance(node, Query) for node in condition.nodes())
+        is_query = any(isinstance(node, Subquery) for node in condition.nodes())
         is_called = self._are_called([condition])
         return not (is_query or is_called or condition.may_fail or condition.is_volatile(self._udfs))
 
@@ -158,15 +158,15 @@ class Guarded:
 
     def _written(self, node: Expression, guards: Sequence[str], is_value: bool = True) -> str:
         """guards: conditions of the rows that reach it. is_value: as of `query`."""
-        if isinstance(node, Query):
+        if isinstance(node, Subquery):
             return self._bracketed(node.part, is_value)
-        if not any(isinstance(one, Query) or self._is_udf(one) for one in node.nodes()):
+        if not any(isinstance(one, Subquery) or self._is_udf(one) for one in node.nodes()):
             return self._text.cut(node.part)
         if isinstance(node, Logic):
             return self._logic(node, guards)
         if isinstance(node, Case) and node.branches:
             return self._case(node, guards)
-        if not isinstance(node, Call):
+        if not isinstance(node, CallExpression):
             is_value = not (isinstance(node, Operation) and node.operators[0] == "in")
             return node.text(self._text, {child: self._written(child, guards, is_value) for child in node.children})
         if node.name in ("exists", "any", "all", "some"):
@@ -182,11 +182,11 @@ class Guarded:
         return node.text(self._text, texts)
 
     def _is_udf(self, node: Expression) -> bool:
-        return isinstance(node, Call) and node.name in self._udfs
+        return isinstance(node, CallExpression) and node.name in self._udfs
 
     def _differs(self, argument: Expression) -> bool:
         """Whether it may have another value in another row."""
-        is_query = any(isinstance(one, Query) for one in argument.nodes())
+        is_query = any(isinstance(one, Subquery) for one in argument.nodes())
         return is_query or bool(argument.columns) or self._is_drawn(argument)
 
     def _is_drawn(self, node: Expression) -> bool:
@@ -198,7 +198,7 @@ class Guarded:
         """Whether any function is, in some of these."""
         return any(self._is_udf(one) for node in nodes for one in node.nodes())
 
-    def _call(self, node: Call, guards: Sequence[str]) -> str:
+    def _call(self, node: CallExpression, guards: Sequence[str]) -> str:
         check_arguments(node, self._udfs[node.name])
         if node.over is not None or node.filter is not None:
             raise Wrong(f"{node.name} has one value for each row: leave OVER and FILTER out", node.start)
@@ -235,7 +235,7 @@ class Guarded:
                 own.append(self._decided(operand, texts[-1], undecided))
         return node.text(self._text, dict(zip(node.children, texts, strict=True)))
 
-    def _coalesce(self, node: Call, guards: Sequence[str]) -> str:
+    def _coalesce(self, node: CallExpression, guards: Sequence[str]) -> str:
         own, texts = list(guards), []
         for argument in node.arguments:
             texts.append(self._written(argument, own))

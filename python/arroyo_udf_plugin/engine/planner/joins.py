@@ -21,10 +21,10 @@ from ..pipeline.problems import nearest
 from ..windows.join_query import Within
 from .expressions import Column, Expression, Operation, conjuncts, without_queries
 from .flow import TIME, Flow, NeedsTime, Node
-from .functions import Udf
+from .functions import PlannedUdf
 from .intervals import DAY, LONGEST, Bounds, Intervals, Times, behind, example
 from .scope import Scope
-from .selects import Join, QueryText, Star
+from .selects import JoinClause, QueryText, Star
 from .text import Text, Unending, Wrong
 
 _WRITE = "write ON a.window = b.window AND ..."
@@ -64,11 +64,11 @@ class StreamJoin:
     def __init__(
         self,
         text: Text,
-        udfs: Mapping[str, Udf],
+        udfs: Mapping[str, PlannedUdf],
         flow: Flow,
         left: Node,
         scope: Scope,
-        join: Join,
+        join: JoinClause,
         right: Node,
         name: str,
         needed: Collection[str | None] | None,

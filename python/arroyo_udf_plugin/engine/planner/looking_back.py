@@ -6,7 +6,7 @@ avg(n) OVER (PARTITION BY k ORDER BY window ROWS BETWEEN 2 PRECEDING AND CURRENT
 
 from __future__ import annotations
 
-from .expressions import Call
+from .expressions import CallExpression
 from .over import Over
 from .text import Tokens, Unending
 
@@ -15,7 +15,7 @@ _LATER = {"lead": "lag(...)"}
 _NUMBERING = {"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile"}
 
 
-def rows_before(call: Call, over: Over) -> int:
+def rows_before(call: CallExpression, over: Over) -> int:
     """Raises Unending."""
     if call.name in _LATER:
         raise Unending(f"{call.name} looks at rows that are not there yet: write {_LATER[call.name]}", call.start)
@@ -29,7 +29,7 @@ def rows_before(call: Call, over: Over) -> int:
     return _frame(call, over.frame)
 
 
-def _lag(call: Call) -> int:
+def _lag(call: CallExpression) -> int:
     if any(token.word == "ignore" for token in call.part):
         raise Unending("lag with IGNORE NULLS may look at any row before: write it without", call.start)
     if len(call.arguments) < 2:
@@ -40,7 +40,7 @@ def _lag(call: Call) -> int:
     return int(part[0].text)
 
 
-def _frame(call: Call, frame: Tokens) -> int:
+def _frame(call: CallExpression, frame: Tokens) -> int:
     """Of ROWS n PRECEDING, or ROWS BETWEEN n PRECEDING AND what is not behind the row."""
     if not frame:
         raise Unending(f"{call.name} is over all rows before this one: write a frame, such as {_FRAME}", call.start)

@@ -24,9 +24,9 @@ from ..pipeline.variables import resolved
 from .diagnostics import wrong_query
 from .expressions import Column, Expression, Operation, conjuncts, without_queries
 from .flow import Flow, Node
-from .functions import Udf
+from .functions import PlannedUdf
 from .scope import Scope
-from .selects import Join, QueryText, Star
+from .selects import JoinClause, QueryText, Star
 from .statements import CreateTable
 from .tables import lookup_of
 from .text import Text, Tokens, Wrong
@@ -35,7 +35,7 @@ from .text import Text, Tokens, Wrong
 class Looked:
     """A table of a join. keys: of its operator. schema: its columns, those of CREATE TABLE or of the database."""
 
-    def __init__(self, table: CreateTable, join: Join) -> None:
+    def __init__(self, table: CreateTable, join: JoinClause) -> None:
         """Raises Wrong."""
         if join.kind not in ("inner", "left"):
             raise Wrong(f"{table.name} is looked up row by row: write JOIN or LEFT JOIN", join.at)
@@ -63,7 +63,7 @@ class LookupJoin:
     def __init__(
         self,
         text: Text,
-        udfs: Mapping[str, Udf],
+        udfs: Mapping[str, PlannedUdf],
         flow: Flow,
         query: QueryText,
         before: Node,

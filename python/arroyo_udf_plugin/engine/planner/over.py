@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from .expressions import Call, Column, Expression, Operation
+from .expressions import CallExpression, Column, Expression, Operation
 from .parsing import parsed
 from .text import Tokens, leveled, split
 
@@ -23,7 +23,7 @@ class Over:
     inner: Tokens
 
 
-def over_of(call: Call) -> Over | None:
+def over_of(call: CallExpression) -> Over | None:
     """None: it has no OVER, or the name of a window."""
     over = call.over or ()
     if len(over) < 3 or over[1].text != "(":
@@ -49,7 +49,7 @@ def _ordered(part: Tokens) -> tuple[Expression, tuple[str, ...]]:
     return parsed(part[:length]), tuple(token.word for token in part[length:])
 
 
-def first_of(condition: Expression, named: Mapping[str, Call], table: str) -> Call | None:
+def first_of(condition: Expression, named: Mapping[str, CallExpression], table: str) -> CallExpression | None:
     """The row_number() OVER (...) that a condition asks to be 1. named: by the name of their column, of this table."""
     bare = condition.bare
     if not isinstance(bare, Operation) or len(bare.children) != 2:
@@ -63,10 +63,10 @@ def first_of(condition: Expression, named: Mapping[str, Call], table: str) -> Ca
     if isinstance(inner, Column):
         *tables, name = inner.path
         return named.get(name) if tables in ([], [table]) else None
-    return inner if isinstance(inner, Call) and is_number(inner) else None
+    return inner if isinstance(inner, CallExpression) and is_number(inner) else None
 
 
-def is_number(call: Call) -> bool:
+def is_number(call: CallExpression) -> bool:
     """Whether it is row_number() OVER (...)"""
     return call.name == "row_number" and call.over is not None
 

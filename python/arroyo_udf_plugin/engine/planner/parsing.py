@@ -6,7 +6,7 @@ which whatever is known is found.
 
 from __future__ import annotations
 
-from .expressions import Call, Case, Column, Constant, Expression, Group, Logic, Operation, Query
+from .expressions import CallExpression, Case, Column, Constant, Expression, Group, Logic, Operation, Subquery
 from .text import Cursor, Tokens, Wrong, closing, leveled, split
 
 _OR, _AND, _NOT, _IS, _LIKE, _UNARY, _CAST = 5, 10, 15, 17, 19, 45, 50
@@ -192,7 +192,7 @@ class _Reader(Cursor):
         if sign in ("(", "[", "{"):
             inner = self._inside()
             if inner and inner[0].word in ("select", "with"):
-                return Query(self._from(start))
+                return Subquery(self._from(start))
             return Group(self._from(start), _listed(inner))
         if sign == "case":
             return self._case()
@@ -211,7 +211,7 @@ class _Reader(Cursor):
             return Constant(self._from(start))
         if sign in _OF_TIME:
             self.at += 1
-            return Call(self._from(start), (), sign)
+            return CallExpression(self._from(start), (), sign)
         if sign in _ENDS:
             return None
         self.at += 1
@@ -229,7 +229,7 @@ class _Reader(Cursor):
         name = (self.next().name or "").lower()
         inner = self._inside()
         if inner and inner[0].word in ("select", "with"):
-            children: tuple[Expression, ...] = (Query(self._all[start + 1 : self.at]),)
+            children: tuple[Expression, ...] = (Subquery(self._all[start + 1 : self.at]),)
         else:
             children = _arguments(name, inner)
         arguments, filtered, over = children, None, None
@@ -256,7 +256,7 @@ class _Reader(Cursor):
                 self.at += 2
                 over = self._from(first)
             else:
-                return Call(self._from(start), children, name, arguments, filtered, over)
+                return CallExpression(self._from(start), children, name, arguments, filtered, over)
 
     def _case(self) -> Expression:
         start = self.at

@@ -20,9 +20,9 @@ from ..datafusion.query import WrongQuery
 from ..datafusion.tokens import column_name, quoted
 from ..pipeline.description import LookBack, Windows
 from .diagnostics import wrong_query
-from .expressions import Call, Column, Expression
+from .expressions import CallExpression, Column, Expression
 from .flow import TIME, Flow, NeedsTime, Node
-from .functions import Udf
+from .functions import PlannedUdf
 from .grouped import MOMENT
 from .looking_back import rows_before
 from .over import Over, over_of
@@ -39,7 +39,7 @@ def has_over(query: QueryText) -> bool:
     return bool(_functions(query))
 
 
-def _functions(query: QueryText) -> list[Call]:
+def _functions(query: QueryText) -> list[CallExpression]:
     """The functions with OVER among the items; those inside another one belong to it."""
     return [
         call
@@ -54,7 +54,7 @@ class _Backwards:
     """texts: of functions, by the names of their columns. keys, order, rows: as of the operator."""
 
     texts: dict[str, str]
-    functions: dict[str, Call]
+    functions: dict[str, CallExpression]
     keys: tuple[str, ...]
     order: str
     rows: int
@@ -66,7 +66,7 @@ class Ranked:
     def __init__(
         self,
         text: Text,
-        udfs: Mapping[str, Udf],
+        udfs: Mapping[str, PlannedUdf],
         flow: Flow,
         query: QueryText,
         node: Node,
@@ -94,7 +94,7 @@ class Ranked:
         rounds = Rounds(self._text, self._udfs, self._flow, query, node, self._name, computed, scope=self._scope)
         return rounds.built(wanted, with_time)
 
-    def _check(self, function: Call) -> None:
+    def _check(self, function: CallExpression) -> None:
         """That a function is one of a stream's rows. Raises Wrong."""
         if not self._node.windows and not self._node.times:
             raise Unending(
@@ -107,7 +107,7 @@ class Ranked:
         for call in function.calls_of(self._udfs):
             raise Unending(f"{call.name} is called beside OVER: compute it in the query before", call.start)
 
-    def _is_of_window(self, function: Call) -> bool:
+    def _is_of_window(self, function: CallExpression) -> bool:
         """Whether all its rows are of one window."""
         over = over_of(function)
         keys = [] if over is None else [self._cut(key) for key in over.partition]
@@ -115,7 +115,7 @@ class Ranked:
 
     # ---- Rows before ----
 
-    def _backwards(self, columns: Mapping[str, Call]) -> list[_Backwards]:
+    def _backwards(self, columns: Mapping[str, CallExpression]) -> list[_Backwards]:
         """Functions that look back, together if they do so at the same rows. Raises Unending for others."""
         found: dict[tuple[str, ...], _Backwards] = {}
         for column, function in columns.items():
@@ -141,7 +141,7 @@ class Ranked:
             found[(*keys, "by", *order)] = dataclasses.replace(own, rows=max(own.rows, n_rows))
         return list(found.values())
 
-    def _time_of(self, function: Call, over: Over) -> Expression:
+    def _time_of(self, function: CallExpression, over: Over) -> Expression:
         """What stands for the event time in its ORDER BY. Raises Unending if rows are in another order."""
         at = function.over[0].start if function.over else function.start
         first, words = over.order[0] if over.order else (None, ())
@@ -202,7 +202,7 @@ class Ranked:
         rounds = Rounds(self._text, self._udfs, self._flow, query, self._node, name, scope=scope)
         return rounds.built(with_time=True)
 
-    def _windows(self, rows: Node, columns: Mapping[str, Call]) -> Node:
+    def _windows(self, rows: Node, columns: Mapping[str, CallExpression]) -> Node:
         operator = Windows(
             name=f"{self._name}_windows",
             time=TIME,

@@ -25,10 +25,10 @@ from .column_types import cast_to
 from .diagnostics import wrong_query
 from .expressions import Expression, without_queries
 from .flow import TIME, Flow, Node
-from .functions import Udf
+from .functions import PlannedUdf
 from .scope import Scope
 from .selects import Item, QueryText, Star, name_of
-from .steps import Made, Steps, names_in
+from .steps import ComputedSteps, Made, names_in
 from .text import Text, Wrong
 
 _OWN = re.compile(r"__([acgklrvx]\d+(_\d+)?|[tw])")
@@ -60,7 +60,7 @@ class Rounds:
     def __init__(
         self,
         text: Text,
-        udfs: Mapping[str, Udf],
+        udfs: Mapping[str, PlannedUdf],
         flow: Flow,
         query: QueryText,
         node: Node,
@@ -81,7 +81,7 @@ class Rounds:
         if scope is not None:
             texts |= scope.texts(parts)
         same = {} if scope is not None else same_names(parts, self._table)
-        self._steps = Steps(text, udfs, flow, node.schema.names, self._table, texts, same)
+        self._steps = ComputedSteps(text, udfs, flow, node.schema.names, self._table, texts, same)
         self._conditions: list[tuple[int, str]] = []  # each with the moment of the query that checks it
 
     def built(self, wanted: Sequence[Wanted] | None = None, with_time: bool = False) -> Node:

@@ -18,7 +18,7 @@ from typing import Literal
 
 from ..datafusion.tokens import Token
 from .clauses import clauses_in
-from .expressions import Call, Column, Expression, conjuncts
+from .expressions import CallExpression, Column, Expression, conjuncts
 from .over import first_of, is_number
 from .parsing import parsed
 from .text import Cursor, Text, Tokens, Unending, Wrong, leveled, split
@@ -103,7 +103,7 @@ JoinKind = Literal["inner", "left", "right", "full"]
 
 
 @dataclass(frozen=True)
-class Join:
+class JoinClause:
     """A relation beside all before it. on: the condition; None: columns of these names are equal (using, with where
     they are). at: where JOIN, or the word before it, is."""
 
@@ -128,8 +128,8 @@ class QueryText:
     at: int
     group: tuple[Expression, ...] = ()
     having: tuple[Expression, ...] = ()
-    joins: tuple[Join, ...] = ()
-    first: Call | None = None
+    joins: tuple[JoinClause, ...] = ()
+    first: CallExpression | None = None
     qualifies: bool = False
 
     @property
@@ -259,12 +259,12 @@ def _select(cursor: Cursor, ctes: Mapping[str, AnyQuery], at: int) -> AnyQuery:
     )
 
 
-def _first(part: Tokens, items: Sequence[Star | Item]) -> Call | None:
+def _first(part: Tokens, items: Sequence[Star | Item]) -> CallExpression | None:
     """Of QUALIFY."""
     if not part:
         return None
     calls = {item.alias: item.expression.bare for item in items if isinstance(item, Item) and item.alias}
-    named = {name: call for name, call in calls.items() if isinstance(call, Call) and is_number(call)}
+    named = {name: call for name, call in calls.items() if isinstance(call, CallExpression) and is_number(call)}
     found = first_of(parsed(part), named, "")
     if found is None:
         raise Unending(_NOT_YET["qualify"], part[0].start)
@@ -381,7 +381,7 @@ def _star(table: str | None, rest: Tokens, at: int) -> Star:
     return Star(table, {token.name or "": token.start for token in names}, at)
 
 
-def _from(part: Tokens, at: int) -> tuple[Relation, tuple[Join, ...]]:
+def _from(part: Tokens, at: int) -> tuple[Relation, tuple[JoinClause, ...]]:
     """The first relation, and what is joined with it."""
     if not part:
         raise Wrong("the table is missing: write its name behind FROM", at)
@@ -413,7 +413,7 @@ def _join_start(part: Tokens, place: int) -> int:
     return place
 
 
-def _join(before: Tokens, part: Tokens, word: Token) -> Join:
+def _join(before: Tokens, part: Tokens, word: Token) -> JoinClause:
     """before: the words before JOIN."""
     at = before[0].start if before else word.start
     if part[:1] and part[0].word == "unnest":
@@ -430,10 +430,10 @@ def _join(before: Tokens, part: Tokens, word: Token) -> Join:
     if part[end].word == "on":
         if end + 1 == len(part):
             raise Unending(f"this JOIN has no condition: {_WINDOWED} AND ...", at)
-        return Join(kind, relation, parsed(part[end + 1 :]), {}, at)  # type: ignore[arg-type]
+        return JoinClause(kind, relation, parsed(part[end + 1 :]), {}, at)  # type: ignore[arg-type]
     cursor = Cursor(part[end + 1 :])
     names = [Cursor(one).name("a column's name") for one in split(cursor.brackets(), ",")]
-    return Join(kind, relation, None, dict(names), at)  # type: ignore[arg-type]
+    return JoinClause(kind, relation, None, dict(names), at)  # type: ignore[arg-type]
 
 
 def _relation(part: Tokens, at: int) -> Relation:

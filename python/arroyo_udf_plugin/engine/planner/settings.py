@@ -10,10 +10,10 @@ from typing import Any, Literal
 from ...author.options import bytes_of
 from ...host.isolation import ISOLATIONS, MOST_WORKERS
 from ...host.policy import ACTIONS
-from ..pipeline.description import Checkpoints, OperatorModel, SinkModel, Waiting
+from ..pipeline.description import Checkpoints, OperatorModel, SinkModel, WaitingOperator
 from ..pipeline.lines import Key
 from ..pipeline.problems import nearest
-from .flow import Settings
+from .flow import FlowSettings
 from .statements import CreateTable, Set
 from .tables import period_seconds
 from .text import Wrong
@@ -36,7 +36,7 @@ _MEASURES: Mapping[str, tuple[Callable[[str], float], str]] = {
 _KNOWN = ("on_error", "on_timeout", "on_late", "dead_letters", "isolation", "workers", *_MEASURES)
 
 
-class Chosen:
+class ChosenSettings:
     """The settings of a file."""
 
     def __init__(self) -> None:
@@ -48,11 +48,11 @@ class Chosen:
         self._values[setting.name] = _value(setting)
         self._set[setting.name] = setting
 
-    def of_operators(self) -> Settings:
-        known = {field.name for field in fields(Settings)}
+    def of_operators(self) -> FlowSettings:
+        known = {field.name for field in fields(FlowSettings)}
         chosen = {name: value for name, value in self._values.items() if name in known}
         on_error = chosen.get("on_error", "fail")
-        return Settings(**chosen, on_row="fail" if on_error == "null" else on_error)
+        return FlowSettings(**chosen, on_row="fail" if on_error == "null" else on_error)
 
     def checkpoints(self) -> Checkpoints | None:
         """How often they are and how many are kept, if a file says so."""
@@ -79,7 +79,7 @@ class Chosen:
 
     def check_windows(self, operators: Iterable[OperatorModel]) -> Iterator[Wrong]:
         """What is said of windows is of no use without them."""
-        if not any(isinstance(one, Waiting) for one in operators):
+        if not any(isinstance(one, WaitingOperator) for one in operators):
             for name in ("on_late", "allowed_lateness"):
                 if (found := self._set.get(name)) is not None:
                     yield Wrong(f"{name} is for windows, and no query has any: leave it out", found.at)

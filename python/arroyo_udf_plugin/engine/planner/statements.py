@@ -23,7 +23,7 @@ class Option:
 
 
 @dataclass(frozen=True)
-class Column:
+class DeclaredColumn:
     """generated: the expression of GENERATED ALWAYS AS; empty: it is read. at: where it is.
 
     metadata: the key of METADATA FROM. is_json: its type is JSON."""
@@ -38,7 +38,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Watermark:
+class WatermarkClause:
     """expression: empty: the column itself."""
 
     column: str
@@ -51,9 +51,9 @@ class CreateTable:
     """columns: None: they are not named. is_lookup: CREATE TEMPORARY TABLE. at: where its name is."""
 
     name: str
-    columns: Sequence[Column] | None
+    columns: Sequence[DeclaredColumn] | None
     primary_key: Sequence[str]
-    watermark: Watermark | None
+    watermark: WatermarkClause | None
     options: Mapping[str, Option]
     at: int
     is_lookup: bool = False
@@ -79,7 +79,7 @@ class Insert:
 
 
 @dataclass(frozen=True)
-class Select:
+class SelectStatement:
     """A query alone: its rows go to standard output."""
 
     query: AnyQuery
@@ -93,7 +93,7 @@ class Set:
     at: int
 
 
-Statement = CreateTable | CreateView | Insert | Select | Set
+Statement = CreateTable | CreateView | Insert | SelectStatement | Set
 
 _REFUSED = {
     "update": "UPDATE: a stream is not changed. Write INSERT INTO ... SELECT",
@@ -134,7 +134,7 @@ def statement_of(part: Tokens) -> Statement:
     at = cursor.offset
     word = part[0].word
     if word in ("select", "with") or part[0].text == "(":
-        return Select(query_of(part), at)
+        return SelectStatement(query_of(part), at)
     if cursor.take("insert"):
         return _insert(cursor)
     if cursor.take("create"):
@@ -275,9 +275,9 @@ class _Columns:
     """What stands between the brackets of CREATE TABLE."""
 
     def __init__(self) -> None:
-        self.columns: list[Column] = []
+        self.columns: list[DeclaredColumn] = []
         self.primary_key: list[tuple[str, int]] = []
-        self.watermark: Watermark | None = None
+        self.watermark: WatermarkClause | None = None
 
     def read(self, part: Tokens) -> None:
         cursor = Cursor(part)
@@ -286,7 +286,7 @@ class _Columns:
                 raise Wrong("there is a second WATERMARK FOR: a table has one event time", part[0].start)
             column, at = cursor.name("the column of the event time")
             cursor.take("as")
-            self.watermark = Watermark(column, cursor.rest, at)
+            self.watermark = WatermarkClause(column, cursor.rest, at)
             return
         if [token.word for token in part[:3:2]] == ["constraint", "primary"]:
             cursor.take("constraint")
@@ -334,7 +334,7 @@ class _Columns:
         if generated and metadata is not None:
             raise Wrong(f"{name} is generated, and from metadata: leave out one of them", metadata.at)
         is_json &= type_ == pa.string()  # no list of them
-        self.columns.append(Column(name, type_, not_null, generated, at, metadata, is_json))
+        self.columns.append(DeclaredColumn(name, type_, not_null, generated, at, metadata, is_json))
 
 
 def _options(cursor: Cursor) -> dict[str, Option]:

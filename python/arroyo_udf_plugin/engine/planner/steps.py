@@ -20,9 +20,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..datafusion.tokens import column_name, quoted, tokens
-from .expressions import COALESCE, Call, Case, Constant, Expression, Logic
+from .expressions import COALESCE, CallExpression, Case, Constant, Expression, Logic
 from .flow import Flow
-from .functions import Udf
+from .functions import PlannedUdf
 from .text import Text, Wrong
 
 _SHORT = 200  # characters of a definition that is written again, where that saves a query
@@ -31,7 +31,7 @@ BEFORE = -1
 
 
 @dataclass(frozen=True)
-class Guard:
+class RowGuard:
     """Tests of columns, all of which hold for the rows that reach something. none of them fails, or is null and false
     at once. reasons: the tests that led there, also those which the others imply."""
 
@@ -42,16 +42,16 @@ class Guard:
     def text(self) -> str:
         return " AND ".join(f"{column} {test}" for column, test in self.tests)
 
-    def excludes(self, other: Guard) -> bool:
+    def excludes(self, other: RowGuard) -> bool:
         """Whether no row reaches both, as these are different branches."""
         mine = dict(self.reasons)
         return any(test[:1] == "=" and mine.get(column, test) != test for column, test in other.reasons)
 
 
-def also(guard: Guard | None, column: str, test: str, implied: bool = False) -> Guard:
+def also(guard: RowGuard | None, column: str, test: str, implied: bool = False) -> RowGuard:
     """guard, and a test of a column. implied: the test holds for no other rows."""
-    guard, new = guard or Guard(), (column, test)
-    return Guard((new,) if implied else (*guard.tests, new), (*guard.reasons, new))
+    guard, new = guard or RowGuard(), (column, test)
+    return RowGuard((new,) if implied else (*guard.tests, new), (*guard.reasons, new))
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ class Computed:
 class Made:
     """A call. columns: its arguments. guard: the column of its condition."""
 
-    call: Call
-    udf: Udf
+    call: CallExpression
+    udf: PlannedUdf
     columns: Sequence[str]
     guard: str | None
     moment: int
@@ -84,18 +84,18 @@ class Made:
 class _Known:
     """The value of a call for the rows of a guard. made: the column of those for which it was made."""
 
-    guard: Guard | None
+    guard: RowGuard | None
     made: str | None
     text: str
 
 
-class Steps:
+class ComputedSteps:
     """columns, calls: by the column that they make. floor: nothing takes place before this moment, from now on."""
 
     def __init__(
         self,
         text: Text,
-        udfs: Mapping[str, Udf],
+        udfs: Mapping[str, PlannedUdf],
         flow: Flow,
         given: Collection[str],
         table: str,
@@ -133,19 +133,19 @@ class Steps:
     def is_calling(self, node: Expression) -> bool:
         """Whether a value of it needs a call of a UDF."""
         if node not in self._calling:
-            is_call = isinstance(node, Call) and node.name in self._udfs
+            is_call = isinstance(node, CallExpression) and node.name in self._udfs
             self._calling[node] = node not in self._texts and (is_call or any(map(self.is_calling, node.children)))
         return self._calling[node]
 
-    def value(self, node: Expression, guard: Guard | None = None) -> str:
+    def value(self, node: Expression, guard: RowGuard | None = None) -> str:
         """As SQL over columns, for the rows that reach it. Raises Wrong."""
         if not self.is_calling(node):
             return node.text(self._text, self._texts)
-        if isinstance(node, Call) and node.name in self._udfs:
+        if isinstance(node, CallExpression) and node.name in self._udfs:
             return self._call(node, guard)
         if isinstance(node, Logic):
             return self._logic(node, guard)
-        if isinstance(node, Call) and node.name in COALESCE:
+        if isinstance(node, CallExpression) and node.name in COALESCE:
             return self._coalesce(node, guard)
         if isinstance(node, Case) and node.branches:
             return self._case(node, guard)
@@ -160,7 +160,7 @@ class Steps:
         guard = also(None, decided, "IS TRUE")
         return self._guarded(node, self.value(node, guard), guard)
 
-    def _logic(self, node: Logic, guard: Guard | None) -> str:
+    def _logic(self, node: Logic, guard: RowGuard | None) -> str:
         undecided = "IS NOT FALSE" if node.word == "and" else "IS NOT TRUE"
         before: list[str] = []
         for operand in node.children:
@@ -174,7 +174,7 @@ class Steps:
     def _joined(self, node: Logic, texts: Sequence[str]) -> str:
         return texts[0] if len(texts) == 1 else f" {node.word.upper()} ".join(f"({text}\n)" for text in texts)
 
-    def _coalesce(self, node: Call, guard: Guard | None) -> str:
+    def _coalesce(self, node: CallExpression, guard: RowGuard | None) -> str:
         name = node.part[0].text
         before: list[str] = []
         for argument in node.arguments:
@@ -186,7 +186,7 @@ class Steps:
             before.append(self.value(argument, own))
         return f"{name}({', '.join(before)})"
 
-    def _case(self, node: Case, guard: Guard | None) -> str:
+    def _case(self, node: Case, guard: RowGuard | None) -> str:
         results = [then for _, then in node.branches] + ([node.otherwise] if node.otherwise is not None else [])
         later = [when for when, _ in node.branches[1:]]
         if not any(map(self.is_calling, [*results, *later])):
@@ -215,7 +215,7 @@ class Steps:
         return " ".join([*written, "END"])
 
     def _choice(
-        self, node: Case, operand: str, before: str | None, whens: Sequence[str], otherwise: str, guard: Guard | None
+        self, node: Case, operand: str, before: str | None, whens: Sequence[str], otherwise: str, guard: RowGuard | None
     ) -> str:
         """The column of the branch that a row takes: its number, 0 for ELSE. before: what was chosen before, if not
         null."""
@@ -226,7 +226,7 @@ class Steps:
 
     # ---- Columns ----
 
-    def _column(self, node: Expression, text: str, guard: Guard | None, name: str | None = None) -> str:
+    def _column(self, node: Expression, text: str, guard: RowGuard | None, name: str | None = None) -> str:
         """A column with this value where it is reached, and null elsewhere. name: if it becomes a new one."""
         found = column_name(text, self._table)
         if found is not None and (found in self._given or found in self.columns or found in self.calls):
@@ -242,7 +242,7 @@ class Steps:
         self._computed[text] = quoted(name)
         return quoted(name)
 
-    def _guarded(self, node: Expression, text: str, guard: Guard | None) -> str:
+    def _guarded(self, node: Expression, text: str, guard: RowGuard | None) -> str:
         """DataFusion has no unnest inside CASE."""
         if guard is None or node.calls_of({"unnest"}):
             return text
@@ -260,7 +260,7 @@ class Steps:
 
     # ---- Calls ----
 
-    def _call(self, call: Call, guard: Guard | None) -> str:
+    def _call(self, call: CallExpression, guard: RowGuard | None) -> str:
         """A call that has been made for a row is not made for it again, unless it is volatile."""
         udf = self._udfs[call.name]
         self._check(call, udf)
@@ -292,7 +292,7 @@ class Steps:
         known.append(_Known(guard, made, text))
         return text
 
-    def _check(self, call: Call, udf: Udf) -> None:
+    def _check(self, call: CallExpression, udf: PlannedUdf) -> None:
         check_arguments(call, udf)
         if udf.function.kind not in ("sync", "async"):
             raise Wrong(f"{udf.signature} is {udf.function.kind}, and no row can call it", call.start)
@@ -304,7 +304,7 @@ class Steps:
             )
 
 
-def check_arguments(call: Call, udf: Udf) -> None:
+def check_arguments(call: CallExpression, udf: PlannedUdf) -> None:
     """Raises Wrong if there are not as many as the function has."""
     if len(call.arguments) != len(udf.function.arguments):
         raise Wrong(f"{len(call.arguments)} arguments are given, and the function is {udf.signature}", call.start)

@@ -21,7 +21,7 @@ from ..connectors.standard_output import StandardOutput
 from ..connectors.table import Table
 from ..pipeline.description import SinkModel, SourceModel
 from ..pipeline.problems import nearest
-from .statements import Column, CreateTable, Option
+from .statements import CreateTable, DeclaredColumn, Option
 from .text import Wrong
 
 _FORMATS = {
@@ -306,7 +306,7 @@ def _json_columns(table: CreateTable) -> tuple[str, ...]:
     return tuple(column.name for column in _read_ones(table) if column.is_json)
 
 
-def _read_ones(table: CreateTable) -> list[Column]:
+def _read_ones(table: CreateTable) -> list[DeclaredColumn]:
     """The columns that are in the records."""
     return [column for column in table.columns or () if not column.generated and column.metadata is None]
 

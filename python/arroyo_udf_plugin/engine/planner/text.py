@@ -17,7 +17,7 @@ Tokens = Sequence[Token]
 
 
 @dataclass(frozen=True)
-class Place:
+class ErrorPlace:
     """Something wrong. start, end: line and column, counted from 1; the end is behind the last character."""
 
     text: str
@@ -25,10 +25,10 @@ class Place:
     end: tuple[int, int]
 
 
-class Refused(InvalidArgument):
+class InvalidQuery(InvalidArgument):
     """What is wrong in a query file, and what to write instead: one or more, each with line and column."""
 
-    def __init__(self, message: str, places: Sequence[Place] = ()) -> None:
+    def __init__(self, message: str, places: Sequence[ErrorPlace] = ()) -> None:
         super().__init__(message)
         self.places = places
 
@@ -59,16 +59,16 @@ class Text:
         line = self.text.count("\n", 0, offset)
         return line + 1, offset - self.text.rfind("\n", 0, offset)
 
-    def refused(self, wrong: Sequence[Wrong]) -> Refused:
+    def refused(self, wrong: Sequence[Wrong]) -> InvalidQuery:
         """All that is wrong, in one error."""
         places = list(self._places(wrong))
         told = [f"{self.file}:{one.start[0]}:{one.start[1]}: {one.text}" for one in places]
-        return Refused("\n".join(told), places)
+        return InvalidQuery("\n".join(told), places)
 
-    def _places(self, wrong: Sequence[Wrong]) -> Iterator[Place]:
+    def _places(self, wrong: Sequence[Wrong]) -> Iterator[ErrorPlace]:
         for one in sorted(wrong, key=lambda one: one.at):
             if one.text is not None:
-                yield Place(one.text, self.place(one.at), self.place(self._end(one.at)))
+                yield ErrorPlace(one.text, self.place(one.at), self.place(self._end(one.at)))
 
     def _end(self, offset: int) -> int:
         """Behind the token that begins at an offset."""

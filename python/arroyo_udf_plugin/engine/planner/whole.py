@@ -21,7 +21,7 @@ from ..datafusion.tokens import quoted
 from .column_types import cast_to
 from .diagnostics import WINDOWS, wrong_query
 from .flow import Flow, Node
-from .functions import Udf
+from .functions import PlannedUdf
 from .guarded import Guarded, queries_behind_from
 from .rounds import Wanted
 from .selects import AnyQuery, Item, WholeText, items_of, name_of, query_of
@@ -66,7 +66,7 @@ def first_table(part: Tokens) -> tuple[str, int] | None:
     return None
 
 
-def queries_in(part: Tokens, udfs: Mapping[str, Udf]) -> Iterator[AnyQuery]:
+def queries_in(part: Tokens, udfs: Mapping[str, PlannedUdf]) -> Iterator[AnyQuery]:
     """The queries behind FROM that are operators of their own: their rows come from there, so that no function of a
     plugin gets rows that a WHERE in there has left out, and they may have windows. Others are DataFusion's alone.
     Raises Wrong."""
@@ -77,7 +77,7 @@ def queries_in(part: Tokens, udfs: Mapping[str, Udf]) -> Iterator[AnyQuery]:
 
 def built(
     text: Text,
-    udfs: Mapping[str, Udf],
+    udfs: Mapping[str, PlannedUdf],
     flow: Flow,
     query: WholeText,
     tables: Mapping[str, Node],
@@ -112,7 +112,7 @@ def _grouping() -> frozenset[str]:
     return kinds["AGGREGATE"] | kinds["WINDOW"]
 
 
-def _called(flow: Flow, part: Tokens, udfs: Mapping[str, Udf]) -> dict[str, Udf]:
+def _called(flow: Flow, part: Tokens, udfs: Mapping[str, PlannedUdf]) -> dict[str, PlannedUdf]:
     found = {}
     for token, after in itertools.pairwise(part):
         name = (token.name or "").lower()

@@ -19,7 +19,7 @@ from ...errors import InvalidArgument
 from ...host.function import Function
 from ..connectors.cells import CellType, decoded
 from ..datafusion.whole import KeysOf, Whole
-from .storage import Limits, Some, Storage
+from .storage import Some, Storage, StorageLimits
 
 _ANSWERED = 2**63 - 1
 """The watermark of a query that has answered: no event time is as late."""
@@ -111,7 +111,7 @@ class Collected:
     has answered. kept_rows: of what
     `kept` gives. meanings: of its columns, which say themselves what they are."""
 
-    def __init__(self, collecting: Collecting, given: pa.Schema, limits: Limits = Limits()) -> None:  # noqa: B008 (frozen)
+    def __init__(self, collecting: Collecting, given: pa.Schema, limits: StorageLimits = StorageLimits()) -> None:  # noqa: B008 (frozen)
         """given: of `Inputs`. Raises WrongQuery."""
         self._inputs = Inputs.of(given, collecting.tables)
         self._query = Whole(collecting.sql, self._inputs.tables, collecting.functions, collecting.keys)

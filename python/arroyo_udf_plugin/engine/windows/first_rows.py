@@ -22,7 +22,7 @@ from ..connectors.cells import CellType, decoded
 from ..datafusion.columns import MultiHash
 from ..datafusion.query import WrongQuery
 from .spans import before, is_time, later, times_of
-from .storage import Limits, Storage
+from .storage import Storage, StorageLimits
 from .timed_rows import AT, TimedRows, steps
 
 _KEY, _TIME = pa.field("__key", pa.binary(16)), pa.field("__time", pa.timestamp("ns"))
@@ -57,7 +57,7 @@ class First:
     watermark: the latest; None: there was none yet.
     """
 
-    def __init__(self, asked: FirstRows, given: pa.Schema, limits: Limits = Limits()) -> None:  # noqa: B008 (frozen)
+    def __init__(self, asked: FirstRows, given: pa.Schema, limits: StorageLimits = StorageLimits()) -> None:  # noqa: B008 (frozen)
         """given: of the rows. Raises WrongQuery."""
         for name in (asked.time, *asked.keys):
             if len(given.get_all_field_indices(name)) != 1:

@@ -36,7 +36,7 @@ class Grouping:
     table: str = "input"
 
 
-class Answers:
+class BatchQuery:
     """A query over batches with the schema `given`, with results in the schema `schema`. table: as of `Grouping`."""
 
     def __init__(self, text: str, given: pa.Schema, schema: pa.Schema, table: str) -> None:
@@ -58,7 +58,7 @@ class Answers:
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
 
-class Asked:
+class Aggregation:
     """Aggregates over batches, by keys: of one pane, or of several, with the columns that tell them apart in front.
 
     text: makes the query's text of the columns to group by, besides keys. given, schema: of rows and results of one.
@@ -73,12 +73,12 @@ class Asked:
         by: Sequence[pa.Field],
         table: str,
     ) -> None:
-        self.of_one = Answers(text([]), given, schema, table).of
+        self.of_one = BatchQuery(text([]), given, schema, table).of
         several = text([field.name for field in by])
-        self.of_several = Answers(several, pa.schema([*by, *given]), pa.schema([*by, *schema]), table).of
+        self.of_several = BatchQuery(several, pa.schema([*by, *given]), pa.schema([*by, *schema]), table).of
 
 
-class Plan:
+class GroupingPlan:
     """The queries of a grouping over rows with the schema `given`. by: what tells panes apart. Raises WrongQuery.
 
     meanings: what parts are, by the names of their columns.
@@ -141,8 +141,8 @@ class Plan:
         except Exception as error:
             raise WrongQuery(told(error), None) from None
 
-    def _asked(self, items: Sequence[str], given: pa.Schema, schema: pa.Schema) -> Asked:
-        return Asked(partial(self.text, items), given, schema, self._by, self._grouping.table)
+    def _asked(self, items: Sequence[str], given: pa.Schema, schema: pa.Schema) -> Aggregation:
+        return Aggregation(partial(self.text, items), given, schema, self._by, self._grouping.table)
 
     def _types(self) -> list[pa.DataType]:
         """Of the aggregates."""

@@ -26,7 +26,7 @@ from ..datafusion.tokens import quoted
 from .join_query import Asked, Joining, JoinQuery, Within
 from .joining import Sides
 from .spans import before, later
-from .storage import Limits, Storage
+from .storage import Storage, StorageLimits
 from .timed_rows import AT, ROW, TimedRows, steps
 
 _HAS_MET = pa.field("__met", pa.bool_())
@@ -37,7 +37,7 @@ _SHORTEST = 1_000_000_000  # of a bucket
 class IntervalJoined:
     """As `joining.Joined`."""
 
-    def __init__(self, joining: Joining, given: pa.Schema, limits: Limits = Limits()) -> None:  # noqa: B008 (frozen)
+    def __init__(self, joining: Joining, given: pa.Schema, limits: StorageLimits = StorageLimits()) -> None:  # noqa: B008 (frozen)
         """given: of `Sides`. Raises WrongQuery."""
         assert joining.within is not None
         self._joining, self._within = joining, joining.within

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ...errors import InvalidArgument
 from ..datafusion.feed import FeedOfTwo, planned_tables
-from ..datafusion.native_calls import Written, with_native
+from ..datafusion.native_calls import RewrittenText, with_native
 from ..datafusion.query import WrongQuery, settled, told
 from ..datafusion.tokens import quoted, tokens, with_now
 from .spans import Hop
@@ -143,13 +143,13 @@ class JoinQuery:
         query.execution_plan()  # finds types that do not go together
         return list(query.schema().types)
 
-    def _written(self, text: str) -> Written:
+    def _written(self, text: str) -> RewrittenText:
         """With functions that DataFusion lacks."""
         left, right = self._tables
 
-        def type_of(expression: Written) -> pa.DataType:
+        def type_of(expression: RewrittenText) -> pa.DataType:
             relation = f"{_TABLES[0]} AS {left} CROSS JOIN {_TABLES[1]} AS {right}"
-            asked = Written(f"SELECT {expression.text}\nFROM {relation}", expression.functions)
+            asked = RewrittenText(f"SELECT {expression.text}\nFROM {relation}", expression.functions)
             return planned_tables(asked, self._named_sides()).schema().types[0]
 
         return with_native(text, type_of)

@@ -21,7 +21,7 @@ from ..datafusion.tokens import quoted
 from .join_query import KEY, SIDES, Asked, Joining, JoinQuery
 from .panes import WAITING_ROWS
 from .spans import before, is_time, later, nanoseconds
-from .storage import Limits, Some, Storage
+from .storage import Some, Storage, StorageLimits
 
 _IS_RIGHT = pa.field("__right", pa.bool_())
 
@@ -90,7 +90,7 @@ class Joined:
     watermark: the latest; None: there was none yet. kept_rows: of what `kept` gives.
     """
 
-    def __init__(self, joining: Joining, given: pa.Schema, limits: Limits = Limits()) -> None:  # noqa: B008 (frozen)
+    def __init__(self, joining: Joining, given: pa.Schema, limits: StorageLimits = StorageLimits()) -> None:  # noqa: B008 (frozen)
         """given: of `Sides`. Raises WrongQuery."""
         self._joining = joining
         self._sides = Sides.of(given, joining.time)

@@ -22,9 +22,9 @@ from ..connectors.cells import CellType, decoded
 from ..datafusion.feed import TABLE
 from ..datafusion.query import WrongQuery, planned, settled, told, written
 from ..datafusion.tokens import quoted, tokens
-from .grouping import Answers
+from .grouping import BatchQuery
 from .spans import before, is_time, later
-from .storage import Limits, Some, Storage
+from .storage import Some, Storage, StorageLimits
 from .timed_rows import AT, TimedRows, steps
 
 _NEW, _PLACE = pa.field("$new", pa.bool_()), pa.field("$place", pa.int64())
@@ -33,7 +33,7 @@ _WAITING = 10_000_000_000  # nanoseconds that rows share which wait
 
 
 @dataclasses.dataclass(frozen=True)
-class LookBack:
+class LookBackRows:
     """time: the column of event times. functions: window functions by the names of their results. keys: the expressions
     of their PARTITION BY, order: the text of their ORDER BY. rows: how many rows they look back. ttl: nanoseconds for
     which a key is known without a row. table: the name that texts may use for the rows."""
@@ -47,7 +47,7 @@ class LookBack:
     table: str = "input"
 
     @property
-    def window(self) -> LookBack:
+    def window(self) -> LookBackRows:
         return self
 
     @property
@@ -62,7 +62,7 @@ class LookedBack:
     watermark: the latest; None: there was none yet.
     """
 
-    def __init__(self, asked: LookBack, given: pa.Schema, limits: Limits = Limits()) -> None:  # noqa: B008 (frozen)
+    def __init__(self, asked: LookBackRows, given: pa.Schema, limits: StorageLimits = StorageLimits()) -> None:  # noqa: B008 (frozen)
         """given: of the rows. Raises WrongQuery."""
         self._asked = asked
         if len(given.get_all_field_indices(asked.time)) != 1 or not is_time(given.field(asked.time).type):
@@ -78,7 +78,7 @@ class LookedBack:
         results = pa.schema(zip(asked.functions, (type_ for _, type_ in found), strict=True))
         self.schema = pa.schema([*self.kept_schema, *results])
         text = self._text([text for text, _ in found])
-        self._answers = Answers(text, self._fed, pa.schema([*_OWN, *results]), asked.table).of
+        self._answers = BatchQuery(text, self._fed, pa.schema([*_OWN, *results]), asked.table).of
         self.meanings: dict[str, str] = {}
         self.watermark: int | None = None
         self._done: int | None = None

@@ -10,25 +10,25 @@ from .grouping import Grouping
 from .interval_joining import IntervalJoined
 from .join_query import Joining
 from .joining import Joined
-from .look_back import LookBack, LookedBack
-from .panes import Windows
+from .look_back import LookBackRows, LookedBack
+from .panes import WindowPanes
 from .sessions import Sessions
 from .spans import Session
-from .storage import Limits
+from .storage import StorageLimits
 
 
 def opened(
-    grouping: Grouping | Joining | Collecting | FirstRows | LookBack,
+    grouping: Grouping | Joining | Collecting | FirstRows | LookBackRows,
     given: pa.Schema,
-    limits: Limits = Limits(),  # noqa: B008 (frozen)
-) -> Windows | Sessions | Joined | IntervalJoined | Collected | First | LookedBack:
+    limits: StorageLimits = StorageLimits(),  # noqa: B008 (frozen)
+) -> WindowPanes | Sessions | Joined | IntervalJoined | Collected | First | LookedBack:
     """given: of the rows. Raises WrongQuery."""
     if isinstance(grouping, Collecting):
         return Collected(grouping, given, limits)
-    if isinstance(grouping, LookBack):
+    if isinstance(grouping, LookBackRows):
         return LookedBack(grouping, given, limits)
     if isinstance(grouping, FirstRows):
         return First(grouping, given, limits)
     if isinstance(grouping, Joining):
         return (Joined if grouping.within is None else IntervalJoined)(grouping, given, limits)
-    return (Sessions if isinstance(grouping.window, Session) else Windows)(grouping, given, limits)
+    return (Sessions if isinstance(grouping.window, Session) else WindowPanes)(grouping, given, limits)

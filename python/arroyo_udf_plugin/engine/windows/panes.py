@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .grouping import Grouping, Plan
+from .grouping import Grouping, GroupingPlan
 from .results import Results
-from .spans import Steps, before, later, nanoseconds
-from .storage import Limits, Some, Storage
+from .spans import WindowSteps, before, later, nanoseconds
+from .storage import Some, Storage, StorageLimits
 
 PANE = pa.field("__pane", pa.int64())
 WAITING_ROWS = 131_072  # for a query: it costs as much as some ten thousand rows
@@ -35,17 +35,17 @@ class _Pane:
         self.rows += batch.num_rows
 
 
-class Windows:
-    """schema: of the results. kept_schema: of what `kept` gives. meanings: see `Plan`.
+class WindowPanes:
+    """schema: of the results. kept_schema: of what `kept` gives. meanings: see `GroupingPlan`.
 
     watermark: the latest; None: there was none yet.
     """
 
-    def __init__(self, grouping: Grouping, given: pa.Schema, limits: Limits = Limits()) -> None:  # noqa: B008 (frozen)
+    def __init__(self, grouping: Grouping, given: pa.Schema, limits: StorageLimits = StorageLimits()) -> None:  # noqa: B008 (frozen)
         """given: of the rows. Raises WrongQuery."""
-        assert isinstance(grouping.window, Steps)
+        assert isinstance(grouping.window, WindowSteps)
         self._window = grouping.window
-        self._plan = Plan(grouping, given, [PANE])
+        self._plan = GroupingPlan(grouping, given, [PANE])
         self._is_by_row = grouping.by_row
         self._time = given.get_field_index(grouping.time)
         self._needed = [given.get_field_index(name) for name in self._plan.needed]

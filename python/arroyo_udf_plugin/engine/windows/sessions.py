@@ -14,13 +14,13 @@ import pyarrow.compute as pc
 
 from ..datafusion.feed import TABLE
 from ..datafusion.tokens import quoted
-from .grouping import Answers, Grouping, Plan
+from .grouping import BatchQuery, Grouping, GroupingPlan
 from .numbering import Numbered, numbered
 from .panes import WAITING_ROWS
 from .results import Results
 from .session_rows import SESSION, SessionRows
 from .spans import Session, before, later, nanoseconds
-from .storage import Limits, Storage
+from .storage import Storage, StorageLimits
 
 FIRST, LAST = pa.field("__first", pa.int64()), pa.field("__last", pa.int64())
 
@@ -28,10 +28,10 @@ FIRST, LAST = pa.field("__first", pa.int64()), pa.field("__last", pa.int64())
 class Sessions:
     """As `panes.Windows`. A row is late if a session that begins with it would be over."""
 
-    def __init__(self, grouping: Grouping, given: pa.Schema, limits: Limits = Limits()) -> None:  # noqa: B008 (frozen)
+    def __init__(self, grouping: Grouping, given: pa.Schema, limits: StorageLimits = StorageLimits()) -> None:  # noqa: B008 (frozen)
         assert isinstance(grouping.window, Session)
         self._gap, self._table = grouping.window.gap, grouping.table
-        plan = self._plan = Plan(grouping, given, [FIRST, LAST, SESSION])
+        plan = self._plan = GroupingPlan(grouping, given, [FIRST, LAST, SESSION])
         self._time = given.get_field_index(grouping.time)
         self._needed = [given.get_field_index(name) for name in plan.needed]
         self._of_windows = Results(grouping, plan.schema, given.field(self._time).type)
@@ -54,11 +54,13 @@ class Sessions:
         self._waiting_rows = 0
         self._first_end: int | None = None  # no session ends before it
 
-    def _by_session(self, texts: Sequence[str], given: pa.Schema, found: Sequence[pa.Field]) -> Answers | None:
+    def _by_session(self, texts: Sequence[str], given: pa.Schema, found: Sequence[pa.Field]) -> BatchQuery | None:
         """A query over rows with the numbers of their sessions. None: it asks nothing."""
         items = ", ".join([SESSION.name, *(f"{text}\nAS {quoted(f'__{n}')}" for n, text in enumerate(texts))])
         text = f"SELECT {items}\nFROM {TABLE} AS {quoted(self._table)}\nGROUP BY {SESSION.name}"
-        return Answers(text, pa.schema([SESSION, *given]), pa.schema([SESSION, *found]), self._table) if texts else None
+        return (
+            BatchQuery(text, pa.schema([SESSION, *given]), pa.schema([SESSION, *found]), self._table) if texts else None
+        )
 
     # ---- Rows ----
 
@@ -102,7 +104,7 @@ class Sessions:
         return [rows.column(name) for name in self._piece.names[2 : 2 + self._n_keys]]
 
     def _answered(
-        self, asked: Answers | None, given: Sequence[tuple[pa.Int64Array, Sequence[pa.Array]]]
+        self, asked: BatchQuery | None, given: Sequence[tuple[pa.Int64Array, Sequence[pa.Array]]]
     ) -> list[pa.Array]:
         """The answer's columns, in the order of the sessions. given: these, and other columns."""
         if asked is None:

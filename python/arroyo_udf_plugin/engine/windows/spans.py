@@ -23,7 +23,7 @@ _EPOCH = datetime.date(1970, 1, 1)
 _PER_UNIT = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 
 
-class Steps(abc.ABC):
+class WindowSteps(abc.ABC):
     """Windows of so many steps (`count`), one of which begins with each step. With one step they follow each other
     (tumble), with several they overlap (hop). How long a step is depends on where it is."""
 
@@ -81,7 +81,7 @@ class Steps(abc.ABC):
 
 
 @dataclasses.dataclass(frozen=True)
-class Hop(Steps):
+class Hop(WindowSteps):
     """Windows of one width, which begin every `slide` since 1970."""
 
     width: int
@@ -116,7 +116,7 @@ class Hop(Steps):
 
 
 @dataclasses.dataclass(frozen=True)
-class Months(Steps):
+class Months(WindowSteps):
     """Windows of so many months of the calendar in UTC, which begin every `slide_months` since January 1970."""
 
     months: int
@@ -162,11 +162,11 @@ class Session:
 
     @property
     def length(self) -> int:
-        """As of `Steps`, of a row alone."""
+        """As of `WindowSteps`, of a row alone."""
         return self.gap
 
 
-Window = Steps | Session
+Window = WindowSteps | Session
 
 
 def nanoseconds(column: pa.Array) -> pa.Int64Array:

@@ -25,7 +25,7 @@ _SMALL_ROWS = 4096
 
 
 @dataclass(frozen=True)
-class Limits:
+class StorageLimits:
     """In bytes."""
 
     memory: int = _MEMORY
@@ -98,7 +98,7 @@ class Some:
 class Storage:
     """memory, disk: the bytes of everything. holding: what may be in memory."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: StorageLimits) -> None:
         self._limits = limits
         self.holding: dict[Some, None] = {}  # in their order
         self.memory = self.disk = 0
