@@ -62,14 +62,15 @@ def test_tables_have_their_columns(document: Path) -> None:
 
 
 def test_every_rule_that_the_code_cites_exists() -> None:
-    """R7, F3, O2, D1 and the like; `-O2` is a compiler's, "D01" a value."""
-    rules = set(re.findall(r"^\*\*([FROD]\d+a?)\b", (DOCS / "semantics.md").read_text(), re.M))
+    """R7, F3, O2, D1, I3 and the like; `-O2` is a compiler's, "D01" a value, `I64` a type."""
+    rules = set(re.findall(r"^\*\*([A-Z]\d+a?)\b", (DOCS / "semantics.md").read_text(), re.M))
     sources = [path for suffix in ("c", "h", "py", "rs") for path in _sources(suffix)]
     cited = {
-        (rule, path) for path in sources for rule in re.findall(r"(?<![-\x22])\b[FROD]\d{1,2}a?\b", path.read_text())
+        (rule, path) for path in sources for rule in re.findall(r"(?<![-\x22])\b[FRODI]\d{1,2}a?\b", path.read_text())
     }
     assert len({rule for rule, _ in cited}) > 20
-    assert {(rule, path) for rule, path in cited if rule not in rules} == set()
+    types = {f"I{bits}" for bits in (8, 16, 32, 64)}
+    assert {(rule, path) for rule, path in cited if rule not in rules | types} == set()
 
 
 def _sources(suffix: str) -> list[Path]:

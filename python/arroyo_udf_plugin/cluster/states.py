@@ -222,11 +222,14 @@ def _events(pattern: str) -> Iterator[Event]:
 
 
 def _read(table: str) -> dict[tuple[State, Event], State]:
+    """The first line that fits an event counts. Raises ValueError for a line that never counts."""
     states: dict[tuple[State, Event], State] = {}
     for line in filter(str.strip, table.splitlines()):
         state, event, following = (line[start:end].strip() for start, end in _COLUMNS)
-        for each in _events(event):
-            states.setdefault((State(state), each), State(following))
+        new = [(State(state), each) for each in _events(event) if (State(state), each) not in states]
+        if not new:
+            raise ValueError(f"{state}, {event}: there is no such event, or it is in lines before this one")
+        states |= dict.fromkeys(new, State(following))
     return states
 
 

@@ -316,7 +316,7 @@ def test_epochs_of_version_1_can_be_read() -> None:
 
 
 def test_states_of_slices_are_shared_out_over_another_number_of_slices() -> None:
-    """A3: no state is lost or taken twice, and positions are united."""
+    """No state is lost or taken twice, and positions are united."""
     store, world = MemoryStore(), World()
     epochs = Epochs(store, IDENTITY)
     epochs.fence()

@@ -121,7 +121,7 @@ def test_a_slice_that_waits_does_not_keep_others_from_reading() -> None:
 
 
 def test_a_slow_function_holds_the_source_back(functions: dict[str, Function]) -> None:
-    """B4: memory stays bounded; nothing is read while the first operator has no room."""
+    """Memory stays bounded; nothing is read while the first operator has no room."""
     stop = StopRequest()
     rows = pa.record_batch([pa.array(range(1000), pa.int64())], names=["n"])
     source = StorySource({"a": [rows] * 1000})

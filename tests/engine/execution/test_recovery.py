@@ -80,7 +80,7 @@ def test_rows_in_flight_are_called_again_and_their_results_kept(
 
 
 def test_slices_become_more_and_fewer(functions: dict[str, Function]) -> None:
-    """A3: with 3, then 5, then 1 slice every row comes out once."""
+    """With 3, then 5, then 1 slice every row comes out once."""
     store, world = MemoryStore(), World()
     names = [f"p{i}" for i in range(6)]
     source = StorySource(
@@ -97,7 +97,7 @@ def test_slices_become_more_and_fewer(functions: dict[str, Function]) -> None:
 
 
 def test_rows_in_flight_move_to_other_slices(functions: dict[str, Function], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A3: three slices stop with rows in flight; one goes on with all of them."""
+    """Three slices stop with rows in flight; one goes on with all of them."""
     monkeypatch.setattr(runner, "_FOR_DRAINING", 0.001)  # of a minute
     store, world = MemoryStore(), World()
     source = StorySource({name: [batch, Gate()] for name, batch in zip("abc", batches(0, 30), strict=True)})

@@ -121,7 +121,7 @@ def test_the_watermark_of_inputs_that_were_all_idle_holds_again() -> None:
 
 
 def test_a_snapshot_has_the_windows_and_the_rows_on_their_way() -> None:
-    """O3, O4, A3: of the slice that has the windows, and of another one that sends it rows."""
+    """O3, O4: of the slice that has the windows, and of another one that sends it rows."""
     operator = GroupOperator(plan())
     operator.start()
     operator.push(block(("a", 1, 1), ("a", 3, 12)))

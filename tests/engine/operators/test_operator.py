@@ -1,4 +1,4 @@
-"""The operator's rules (O1 to O6), and defects of other engines (A1 to B5), each by its symptom."""
+"""The operator's rules (O1 to O6), and defects of other engines, each by its symptom."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def started(functions: Any, names: list[str], **how: Any) -> Operator:
 
 
 def test_other_columns_travel_untouched(functions: Any, opened: Gates) -> None:
-    """O1, A7: a dictionary is a dictionary after the operator, of the same buffers."""
+    """O1: a dictionary is a dictionary after the operator, of the same buffers."""
     one = started(functions, ["plus", "in_order"])
     opened.open(range(20))
     given = block([4, 5, 6])
@@ -72,7 +72,7 @@ def test_other_columns_travel_untouched(functions: Any, opened: Gates) -> None:
 
 
 def test_a_watermark_leaves_without_any_further_input(functions: Any, opened: Gates) -> None:
-    """O2, B1: the last result came before the watermark, and nothing comes after it."""
+    """O2: the last result came before the watermark, and nothing comes after it."""
     one = started(functions, ["in_order"])
     opened.open([1])
     one.push(block([1]))
@@ -102,7 +102,7 @@ def test_a_watermark_waits_for_the_rows_before_it(functions: Any, opened: Gates,
 
 
 def test_a_null_is_no_zero(functions: Any, opened: Gates) -> None:
-    """A4: an async function that takes no nulls is not called, as a sync one is not (F3)."""
+    """An async function that takes no nulls is not called, as a sync one is not (F3)."""
     one = started(functions, ["in_order", "plus"])
     columns = [pa.array([None, 4], pa.int64()), block([3, 4]).rows.column("tag")]
     one.push(Columns(gates.SCHEMA).block(Rows("nulls", 1, pa.RecordBatch.from_arrays(columns, schema=gates.SCHEMA))))
@@ -124,7 +124,6 @@ def test_an_idle_source_holds_nothing_back_but_its_rows_do(functions: Any, opene
 
 
 def test_no_empty_batches_leave(functions: Any, opened: Gates) -> None:
-    """B5."""
     one = started(functions, ["in_order"], action="drop")
     opened.open([3, 10])
     one.push(block([3]))
@@ -141,7 +140,7 @@ def test_no_empty_batches_leave(functions: Any, opened: Gates) -> None:
 
 
 def test_in_flight_rows_are_emitted_at_the_end_of_the_input(functions: Any, opened: Gates) -> None:
-    """O5, A2: nothing has come out yet when the input ends."""
+    """O5: nothing has come out yet when the input ends."""
     one = started(functions, ["in_order", "plus"])
     one.push(block([1, 2]))
     one.push_watermark(10)
@@ -156,12 +155,12 @@ def test_in_flight_rows_are_emitted_at_the_end_of_the_input(functions: Any, open
 
 
 def test_results_leave_while_a_batch_waits_for_room(functions: Any, opened: Gates) -> None:
-    """B3: the function takes four rows at a time, and the batch has twelve."""
+    """The function takes four rows at a time, and the batch has twelve."""
     one = started(functions, ["narrow"])
     for first in range(100, 112, 3):
         one.push(block([first, first + 1, first + 2]))
     assert one.take() == []
-    assert not one.wants_input  # B4
+    assert not one.wants_input
     assert one.held_rows == 12
     opened.open([100])
     assert taken(one, all_of(1)) == [100]
@@ -238,7 +237,7 @@ def test_recovery_evaluates_the_arguments_again(functions: Any, opened: Gates) -
 
 
 def test_restored_rows_leave_without_new_input(functions: Any, opened: Gates) -> None:
-    """B1, O4: and rows with a result are not called again."""
+    """O4: and rows with a result are not called again."""
     one = started(functions, ["as_done"])
     one.push(block(list(range(10, 16))))
     one.push_watermark(7)
@@ -257,7 +256,7 @@ def test_restored_rows_leave_without_new_input(functions: Any, opened: Gates) ->
 
 
 def test_states_of_several_slices_do_not_overwrite_each_other(functions: Any, opened: Gates) -> None:
-    """A3, O3: ids of all slices begin alike; the watermark is the lowest of theirs."""
+    """O3: ids of all slices begin alike; the watermark is the lowest of theirs."""
     kept = []
     for first, time_ in ((100, 50), (200, 40)):
         one = started(functions, ["as_done"])
@@ -323,7 +322,7 @@ def _until_all(one: Operator, n_rows: int) -> list[Block]:
 def test_states_that_do_not_fit_are_refused_by_name(
     functions: Any, opened: Gates, build_plugin: Callable[..., Path]
 ) -> None:
-    """O3, A6."""
+    """O3."""
     one = started(functions, ["in_order"])
     one.push(block([1, 2]))
     kept = one.snapshot()

@@ -215,7 +215,7 @@ class Epochs:
         """What slice `place` of `width` goes on from: for each source the watermarks of slices before, and for each
         operator their states.
 
-        Slice i of before goes to i mod width (A3). Those operators that are `gathered` work in the first slice for all.
+        Slice i of before goes to i mod width. Those operators that are `gathered` work in the first slice for all.
         Watermarks are those of all slices before: each may read now what another one has left.
         Raises InvalidArgument for a damaged state, Fenced.
         """
