@@ -124,7 +124,7 @@ OneName = Annotated[str, fastapi.Path(max_length=100)]
 
 
 @router.get(_JOB + "/savepoints")
-def savepoints(parts: ThePart, id: str, job_id: str) -> Listed[Savepoint]:
+def list_savepoints(parts: ThePart, id: str, job_id: str) -> Listed[Savepoint]:
     """By name: copies of checkpoints, which stay until they or the pipeline are deleted."""
     store = _state(parts, id, job_id)
     with _reading():
@@ -160,7 +160,7 @@ def restorable(parts: ThePart, id: str, job_id: str) -> Restorable:
     if whole.job.place is None:
         there, savepoints = set[int](), list[Savepoint]()
     else:
-        there, savepoints = _there(_state(parts, id, job_id)), savepoints(parts, id, job_id).data
+        there, savepoints = _there(_state(parts, id, job_id)), list_savepoints(parts, id, job_id).data
     return Restorable(
         checkpoints=[
             RetainedCheckpoint(epoch=one.epoch, finish_time=one.finish_time) for one in retained if one.epoch in there
@@ -176,7 +176,9 @@ def restore(parts: ThePart, id: str, job_id: str, asked: RestorePost) -> Pipelin
     among `accept_doubles`."""
     if (asked.epoch is None) == (asked.savepoint is None):
         raise Refusal(400, "name what to go back to: either epoch or savepoint")
-    if asked.savepoint is not None and asked.savepoint not in [one.name for one in savepoints(parts, id, job_id).data]:
+    if asked.savepoint is not None and asked.savepoint not in [
+        one.name for one in list_savepoints(parts, id, job_id).data
+    ]:
         raise Refusal(404, "Savepoint not found")
     in_store = _there(_state(parts, id, job_id)) if asked.epoch is not None else set[int]()
     with parts.database.begin() as session:

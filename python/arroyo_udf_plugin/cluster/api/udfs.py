@@ -130,14 +130,14 @@ async def with_stored(
         return tried()
 
     def tried() -> Result:
-        places = _reserved(parts, functions)
+        stored = _reserved(parts, functions)
         try:
-            names = {one.library: parts.builder.store(one, places[one.sha256]) for one in functions}
+            names = {one.library: parts.builder.store(one, stored[one.sha256]) for one in functions}
         except InvalidArgument as error:
             raise Refusal(503, f"the functions cannot be stored: {error}") from None
         failpoints.reached("stored")
         with parts.database.begin() as session:
-            places.hold(session, places)
+            places.hold(session, stored)
             return write(session, names)
 
     return await run_in_threadpool(work)
