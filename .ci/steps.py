@@ -46,7 +46,7 @@ OF_FUNCTIONS = ("tests/abi/", "tests/native/", "tests/python/")
 SQL_WORLD = ("tests/engine/sql/conftest.py", "tests/engine/sql/sql_world.py")
 ENGINE = (
     *TOOLKIT,
-    *rooms("engine/", "failpoints.py", "testing/"),
+    *rooms("connectors.py", "engine/", "failpoints.py", "pipeline.py", "testing/"),
 )
 
 

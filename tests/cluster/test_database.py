@@ -373,18 +373,18 @@ def test_a_library_stays_as_long_as_somebody_has_it(each: Database) -> None:
 
 def test_a_library_that_was_released_meanwhile_is_stored_anew(each: Database) -> None:
     """Between its storing and the pipeline that has it, the last other pipeline was deleted."""
-    places = reserved(each, "/1")
+    stored = reserved(each, "/1")
     with each.begin() as session:
-        places.hold(session, places)
+        places.hold(session, stored)
         places.release(session, ["ab"])
     for _ in range(2):
         with each.begin() as session, pytest.raises(places.Released):
-            places.hold(session, places)
+            places.hold(session, stored)
         reserved(each, "/2")
 
 
 def test_whoever_releases_a_library_waits_for_those_who_hold_it(each: Database) -> None:
-    places = reserved(each, "/1")
+    stored = reserved(each, "/1")
     held = threading.Event()
 
     def release() -> None:
@@ -395,14 +395,14 @@ def test_whoever_releases_a_library_waits_for_those_who_hold_it(each: Database) 
     thread = threading.Thread(target=release)
     thread.start()
     with each.begin() as session:
-        places.hold(session, places)
+        places.hold(session, stored)
         held.set()
         thread.join(0.2)  # it waits; if it did not, the use below would fail
         made(session, libraries=["ab"])
     thread.join()
     with each.begin() as session:
         assert list(jobs.leftovers(session)) == []
-        places.hold(session, places)
+        places.hold(session, stored)
 
 
 def test_a_pipeline_that_has_other_libraries_now_lets_the_old_ones_go(each: Database) -> None:
