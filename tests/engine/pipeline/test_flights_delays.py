@@ -1,5 +1,5 @@
 """All flights through a query with two async functions, one of them in a filter, a window by carrier, and a table in
-PostgreSQL, examples/flights/delays.sql, with the commands of README: killed and resumed, and equal to the reference."""
+PostgreSQL (examples/flights/delays.sql) with the command of docs/sql.md: killed and resumed, equal to the reference."""
 
 from __future__ import annotations
 
@@ -112,42 +112,40 @@ def results(address: str) -> Results:
     return set(rows)
 
 
-def commands() -> list[list[str]]:
-    """Those of README: that which runs the query, and that which resumes it."""
-    lines = re.findall(r"^    arroyo-udf (run delays\.sql .*)$", (ROOT / "README.md").read_text(), re.M)
-    return [[*CLI, *shlex.split(line)] for line in lines]
+def documented_command() -> list[str]:
+    """That of docs/sql.md, which begins the query or goes on with it."""
+    (line,) = re.findall(r"^    arroyo-udf (run delays\.sql .*)$", (ROOT / "docs" / "sql.md").read_text(), re.M)
+    return [*CLI, *shlex.split(line)]
 
 
 def test_the_query_equals_the_reference(flights: Path, environment: dict[str, str]) -> None:
-    run, resume = commands()
-    assert resume == [*run, "--resume"]
-    ends(run, environment)
+    ends(documented_command(), environment)
     assert results(environment["USERS_DB"]) == reference(flights)
 
 
 def test_the_query_equals_the_reference_after_kills(
     flights: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Engines that commit epochs and are killed in the middle of whatever they do, then README's command that resumes.
+    """Engines that commit epochs and are killed in the middle of whatever they do; then the documented command goes on.
 
     The killed ones run it as a description, because a query has no key for the rows between two checkpoints.
     """
-    _, resume = commands()
-    udfs = [after for word, after in itertools.pairwise(resume) if word == "--udf"]
+    go_on = documented_command()
+    udfs = [after for word, after in itertools.pairwise(go_on) if word == "--udf"]
     monkeypatch.setattr(os, "environ", environment)
     pipeline = Script.read("delays.sql", udfs).pipeline
     checkpoints = Checkpoints(place="state", every_rows=8192)
     Path("delays.json").write_text(json.dumps(described(pipeline.model_copy(update={"checkpoints": checkpoints}))))
     for options in ([], ["--resume"], ["--resume"]):
         before = epochs()
-        command = [*CLI, "run", "delays.json", *options]
-        with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE) as process:
+        killed = [*CLI, "run", "delays.json", *options]
+        with subprocess.Popen(killed, env=environment, stderr=subprocess.PIPE) as process:
             for epoch in range(before + 1, before + 5):  # a fence and three more
                 until(lambda: epochs() >= epoch or process.poll() is not None, f"epoch {epoch}")  # noqa: B023
             assert process.poll() is None, process.communicate()
             process.send_signal(signal.SIGKILL)
             process.wait()
-    ends(resume, environment)
+    ends(go_on, environment)
     assert results(environment["USERS_DB"]) == reference(flights)
 
 

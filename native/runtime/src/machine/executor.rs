@@ -71,7 +71,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         let outcome = if state == AttemptState::Open { outcome } else { Outcome::Cancelled };
         let mut counts = false;
         if others.is_empty() {
-            counts = row.is_some_and(|row| self.settle(now, row, outcome)) && state == AttemptState::Open;
+            counts = row.is_some_and(|row| self.settle(now, row, outcome));
         } else {
             let rows: Vec<u32> = row.into_iter().chain(others.iter().copied().flatten()).collect();
             if state == AttemptState::Open {

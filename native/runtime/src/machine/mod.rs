@@ -64,7 +64,7 @@ impl Token {
 
     /// As a number, for another process.
     pub fn number(self) -> u64 {
-        u64::from(self.generation) << 32 | u64::from(self.slot)
+        (u64::from(self.generation) << 32) + u64::from(self.slot)
     }
 
     pub fn of_number(number: u64) -> Token {
