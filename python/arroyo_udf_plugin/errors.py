@@ -23,6 +23,7 @@ needs an entry here only.
 
 import errno
 import os
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -164,3 +165,12 @@ def service_of(error: BaseException | None) -> str:
 def printable(text: str) -> str:
     """A text of others for a terminal, which obeys none of its characters."""
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """What to write instead of an unknown name: the nearest known one, or all of them."""
+    import difflib  # only errors need it
+
+    known = list(known)
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"write {close[0]!r}" if close else f"there are {', '.join(known)}" if known else "there are none"

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from ..engine.connectors.impulse import Impulse
-from ..engine.pipeline.description import Pipeline, SourceModel
+from ..engine.pipeline.description import Pipeline
 
 
 def fixed(pipeline: Pipeline) -> Pipeline:
     """The pipeline of a job. Its parallelism is the one with which the job was created."""
     sources = {
-        name: one.model_copy(update={"source": _fixed(one.source, pipeline.parallelism)})
+        name: one.model_copy(update={"source": one.source.partitioned(pipeline.parallelism)})
         for name, one in pipeline.sources.items()
     }
-    return pipeline.model_copy(update={"source": _fixed(pipeline.source, pipeline.parallelism), "sources": sources})
-
-
-def _fixed(source: SourceModel, number: int) -> SourceModel:
-    if isinstance(source, Impulse) and source.partitions is None:
-        return source.model_copy(update={"partitions": number})
-    return source
+    return pipeline.model_copy(update={"source": pipeline.source.partitioned(pipeline.parallelism), "sources": sources})

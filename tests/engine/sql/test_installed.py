@@ -11,6 +11,7 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
+import packages
 import pytest
 from sql_world import run
 
@@ -38,15 +39,8 @@ RESULT = {"rows (id, speed)": ["[0, 0.0]", "[1, 2.0]"]}
 
 
 def install(name: str, points: Mapping[str, str], files: Mapping[str, str] | None = None) -> None:
-    """A package as pip leaves it behind, in a folder of sys.path."""
-    for file, text in (files or {}).items():
-        Path("site", file).parent.mkdir(parents=True, exist_ok=True)
-        Path("site", file).write_text(text)
-    info = Path("site", f"{name}-1.0.dist-info")
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-    lines = [f"[{GROUP}]", *(f"{key} = {value}" for key, value in points.items())]
-    (info / "entry_points.txt").write_text("\n".join(lines))
+    """In a folder of sys.path."""
+    packages.install(Path("site"), name, {GROUP: points}, files or {})
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..database.models import ConnectionProfileRow, ConnectionTableRow
 from ..database.sealing import Unopened
-from .connectors import KINDS, config_of
+from .connectors import catalogue, form_of
 from .shapes.connections import ConnectionSchema, Format, SourceField
 
 _TYPES = {
@@ -31,13 +31,13 @@ _FORMATS = ("json", "parquet", "raw_string", "csv", "tsv", "arrow")
 
 
 def statement_of(table: ConnectionTableRow, profile: ConnectionProfileRow | None) -> str:
-    kind = KINDS[table.connector]
+    entry = catalogue()[table.connector]
     schema = ConnectionSchema.model_validate(table.schema)
-    options = {"connector": table.connector, **config_of(kind.table, table.config).options()}
-    if profile is not None and kind.profile is not None:
+    options = {"connector": table.connector, **form_of(entry.table, table.config).options()}
+    if profile is not None and entry.profile is not None:
         options |= {
-            name: f"${{{variable_of(profile, name)}}}" if name in kind.secrets else value
-            for name, value in config_of(kind.profile, profile.config).options().items()
+            name: f"${{{variable_of(profile, name)}}}" if name in entry.secrets else value
+            for name, value in form_of(entry.profile, profile.config).options().items()
         }
     return create_table(table.key, schema, options | format_options(schema))
 
@@ -57,10 +57,10 @@ def variable_of(profile: ConnectionProfileRow, name: str) -> str:
 
 def variables_of(profile: ConnectionProfileRow) -> dict[str, str]:
     """The values of a profile's secrets, by the names of their variables."""
-    kind = KINDS.get(profile.connector)
-    if kind is None:
+    entry = catalogue().get(profile.connector)
+    if entry is None:
         return {}
-    there = {name: profile.config[name] for name in kind.secrets if name in profile.config}
+    there = {name: profile.config[name] for name in entry.secrets if name in profile.config}
     return {variable_of(profile, name): str(one) for name, one in there.items() if not isinstance(one, Unopened)}
 
 

@@ -9,10 +9,11 @@ import fastapi
 import pydantic
 from fastapi.responses import Response
 
+from ...engine.connectors.connector import CatalogueEntry
 from ..database import connections as rows
 from ..database.models import ConnectionProfileRow as ProfileRow
 from ..database.sealing import Unopened
-from .connectors import KINDS, Kind, config_of
+from .connectors import catalogue, form_of
 from .dependencies import ThePart, for_admins
 from .failures import Refusal
 from .responses import HIDDEN, NOT_TOLD
@@ -63,7 +64,7 @@ def change(parts: ThePart, id: str, asked: ConnectionProfilePatch) -> Connection
     with parts.database.begin() as session:
         row = rows.profile(session, id)
         if asked.config is not None:
-            secrets = kind_of(row.connector).secrets
+            secrets = entry_of(row.connector).secrets
             hidden = {name for name in secrets if asked.config.get(name) == HIDDEN and name in row.config}
             for name in hidden:
                 if isinstance(row.config[name], Unopened):
@@ -89,16 +90,17 @@ def delete(parts: ThePart, id: str) -> Response:
     return Response()
 
 
-def kind_of(connector: str) -> Kind:
+def entry_of(connector: str) -> CatalogueEntry:
     """Raises Refusal."""
-    if connector not in KINDS:
-        raise Refusal(400, f"there is no connector {connector}: there are {', '.join(KINDS)}")
-    return KINDS[connector]
+    known = catalogue()
+    if connector not in known:
+        raise Refusal(400, f"there is no connector {connector}: there are {', '.join(known)}")
+    return known[connector]
 
 
 def profile_of(row: ProfileRow) -> ConnectionProfile:
-    kind = KINDS.get(row.connector)
-    secrets = () if kind is None else kind.secrets
+    entry = catalogue().get(row.connector)
+    secrets = () if entry is None else entry.secrets
     config = {
         name: HIDDEN if name in secrets or isinstance(value, Unopened) else value for name, value in row.config.items()
     }
@@ -109,13 +111,13 @@ def profile_of(row: ProfileRow) -> ConnectionProfile:
 
 def _check(connector: str, config: Mapping[str, Any]) -> None:
     """Raises Refusal."""
-    kind = kind_of(connector)
-    if kind.profile is None:
+    entry = entry_of(connector)
+    if entry.profile is None:
         raise Refusal(400, f"the connector {connector} has no profiles: create a table of it")
-    for name in kind.secrets:
+    for name in entry.secrets:
         if config.get(name) == HIDDEN:
             raise Refusal(400, f"config: {name}: {NOT_TOLD}")
     try:
-        config_of(kind.profile, config)
+        form_of(entry.profile, config)
     except ValueError as error:
         raise Refusal(400, f"config: {error}") from None

@@ -24,7 +24,7 @@ from .connectors import table_type
 from .create_table import check_schema, sql_type, statement_of, variables_of
 from .dependencies import After, ApiParts, Limit, ThePart, for_admins, most
 from .failures import STREAM, Refusal
-from .profiles import kind_of, profile_of
+from .profiles import entry_of, profile_of
 from .queries import saved_table
 from .shapes import Page
 from .shapes.connections import (
@@ -183,31 +183,29 @@ def delete(parts: ThePart, id: str) -> Response:
 
 def _checked(parts: ApiParts, asked: ConnectionTablePost) -> TableOf:
     """A row that is not stored yet. Raises Refusal, NotFound."""
-    kind = kind_of(asked.connector)
-    if kind.id == "preview":
+    name, entry = asked.connector, entry_of(asked.connector)
+    if name == "preview":
         raise Refusal(400, "preview shows the rows of a SELECT, and has no tables: write the SELECT without INSERT")
     try:
-        chosen = table_type(kind, asked.config)
+        chosen = table_type(name, asked.config)
     except ValueError as error:
         raise Refusal(400, f"config: {error}") from None
-    if kind.profile is not None and asked.connection_profile_id is None:
-        raise Refusal(400, f"connection_profile_id: tables of {kind.id} need a profile: create one")
-    if kind.profile is None and asked.connection_profile_id is not None:
-        raise Refusal(400, f"connection_profile_id: {kind.id} has no profiles: leave it out")
+    if entry.profile is not None and asked.connection_profile_id is None:
+        raise Refusal(400, f"connection_profile_id: tables of {name} need a profile: create one")
+    if entry.profile is None and asked.connection_profile_id is not None:
+        raise Refusal(400, f"connection_profile_id: {name} has no profiles: leave it out")
     profile = _profile(parts, asked.connection_profile_id)
-    if profile is not None and profile.connector != kind.id:
-        raise Refusal(
-            400, f"connection_profile_id: {profile.name} is a profile of {profile.connector}, not of {kind.id}"
-        )
+    if profile is not None and profile.connector != name:
+        raise Refusal(400, f"connection_profile_id: {profile.name} is a profile of {profile.connector}, not of {name}")
     schema = _with_fields(asked.schema_ or ConnectionSchema())
-    if kind.id == "impulse":
+    if name == "impulse":
         schema = ConnectionSchema(fields=_IMPULSE)
     row = TableOf(
         id="",
         name=asked.name,
         key=asked.name.lower(),
         table_type=chosen,
-        connector=kind.id,
+        connector=name,
         profile_id=asked.connection_profile_id,
         config=asked.config,
         schema=schema.model_dump(by_alias=True, exclude_none=True),

@@ -10,9 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
-from ...engine.connectors.table import Table
 from ...engine.operators.routes import Place, place_of_source
 from ...engine.pipeline.description import (
     Deduplicate,
@@ -21,8 +19,6 @@ from ...engine.pipeline.description import (
     LookBack,
     Lookup,
     OperatorModel,
-    SinkModel,
-    SourceModel,
     Sql,
     Union,
     WholeQuery,
@@ -32,7 +28,6 @@ from ...engine.pipeline.plan import Planned, sink_names
 from ...engine.pipeline.routing import operator_names
 
 _T = TypeVar("_T")
-_CONNECTORS = {"files": "filesystem", "parts": "filesystem", "file": "single_file"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,11 +47,11 @@ def numbered(sources: Sequence[_T], operators: Sequence[_T], sinks: Sequence[_T]
 
 def graph_of(planned: Planned) -> dict[str, Any]:
     pipeline, routes = planned.pipeline, planned.routes
-    sources = [_Box(_source(pipeline.source), f"source {pipeline.source.type}")]
-    sources += [_Box(_source(one.source), f"source {name}") for name, one in pipeline.sources.items()]
+    sources = [_Box(pipeline.source.connector, f"source {pipeline.source.type}")]
+    sources += [_Box(one.source.connector, f"source {name}") for name, one in pipeline.sources.items()]
     operators = _operators(planned)
     sinks = [
-        _Box(_sink(sink), f"sink {name}", routes.is_alone(before), [(before, "Forward")])
+        _Box(sink.connector, f"sink {name}", routes.is_alone(before), [(before, "Forward")])
         for sink, name, before in zip(planned.resolved.sinks, sink_names(pipeline), routes.sinks, strict=True)
     ]
     places: Sequence[object] = numbered(
@@ -130,13 +125,3 @@ def _label(operator: OperatorModel, name: str) -> str:
     if isinstance(operator, Sql):
         return name if operator.where is None else f"{name} where {operator.where}"
     return name
-
-
-def _source(source: SourceModel) -> str:
-    return _CONNECTORS.get(source.type, source.type)
-
-
-def _sink(sink: SinkModel) -> str:
-    if isinstance(sink, Table):
-        return "sqlite" if urlsplit(sink.uri).scheme == "sqlite" else "postgres"
-    return _CONNECTORS.get(sink.type, sink.type)

@@ -12,17 +12,16 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from ...engine.connectors.described import Output
 from ...engine.connectors.location import confined_to
 from ...engine.connectors.preview import Preview
-from ...engine.connectors.single import File
 from ...engine.datafusion.tokens import Unreadable, tokens
-from ...engine.pipeline.description import Checkpoints, Pipeline, SinkModel, described
+from ...engine.pipeline.description import Checkpoints, Pipeline, described
 from ...engine.pipeline.plan import plan
-from ...engine.pipeline.problems import nearest
 from ...engine.planner.script import Script
 from ...engine.planner.statements import CreateTable
 from ...engine.planner.text import InvalidQuery, Text, Wrong
-from ...errors import ArroyoUdfError
+from ...errors import ArroyoUdfError, nearest
 from ..partitions import fixed
 from . import allowed_paths
 from .artifacts import verified
@@ -80,7 +79,7 @@ def _planned(asked: PlanRequest) -> PlanResult:
         fingerprint=fingerprint,
         tables=[table.name for table in tables],
         fields=[dict(field) for field in fields],
-        warnings=[_NO_CHECKPOINTS.format(path=file.path) for file in _files(pipeline)],
+        warnings=[_NO_CHECKPOINTS.format(path=sink.place or sink.type) for sink in _unresumable(pipeline)],
     )
 
 
@@ -117,13 +116,14 @@ def _is_stream(path: str) -> bool:
         return False
 
 
-def _files(pipeline: Pipeline) -> list[File]:
-    return [sink for sink in pipeline.sinks if isinstance(sink, File)]
+def _unresumable(pipeline: Pipeline) -> list[Output]:
+    """Sinks that cannot be continued."""
+    return [sink for sink in pipeline.sinks if not sink.resumable]
 
 
 def _as_job(pipeline: Pipeline) -> Pipeline:
     """With checkpoints, if it can have them, so that what cannot go on from them is refused. None is taken here."""
-    if _files(pipeline):
+    if _unresumable(pipeline):
         return pipeline
     return pipeline.model_copy(update={"checkpoints": Checkpoints(place="checkpoints")})
 
@@ -142,9 +142,9 @@ def _creates(query: str, name: str) -> bool:
     )
 
 
-def _sinks(pipeline: Pipeline, chosen: str) -> tuple[SinkModel, ...]:
+def _sinks(pipeline: Pipeline, chosen: str) -> tuple[Output, ...]:
     """Nobody reads the standard output of a worker, so rows that would go there are shown as previews are."""
-    sinks: list[SinkModel] = []
+    sinks: list[Output] = []
     for sink in pipeline.sinks:
         preview = Preview(after=sink.after)
         if chosen == "preview" or sink.type == "stdout":

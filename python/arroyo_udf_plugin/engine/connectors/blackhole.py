@@ -6,12 +6,14 @@ Guarantees: it can be resumed, because rows that nobody sees cannot be seen twic
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, Self
 
 import pyarrow as pa
 
+from .connector import CatalogueEntry, Connector, NoOptions
 from .described import Output
 from .interface import Fate, Json, LaterRows, Sealed, Stage
+from .table_options import TableOptions
 
 
 class Blackhole(Output):
@@ -23,15 +25,23 @@ class Blackhole(Output):
     def fate(self) -> Fate:
         return "none"
 
-    @property
-    def typed(self) -> bool:
-        return True
+    @classmethod
+    def of_table(cls, options: TableOptions) -> Self:
+        options.take("format")
+        return cls()
 
     def check(self, schema: pa.Schema) -> None:
         """It takes everything."""
 
     def sink(self, schema: pa.Schema, slice: int, stage: Stage | None, pipeline: str, name: str) -> BlackholeSink:
         return BlackholeSink(name)
+
+
+CONNECTOR = Connector(
+    "blackhole",
+    sink=Blackhole,
+    entry=CatalogueEntry("Blackhole", "Drops all rows", NoOptions, icon="M12 4a8 8 0 1 0 .1 0z"),
+)
 
 
 class BlackholeSink:

@@ -1,4 +1,4 @@
-"""The base of everything that a person may write in a pipeline's description.
+"""The base of what a person may write in a pipeline's description: `Described`; `Input` of sources, `Output` of sinks.
 
 A text may hold `${NAME}`, an environment variable. It stays as it is written in the description and is replaced only in
 the copy that is used (pipeline/variables.py). A key whose texts are checked has `or_variable`, so that such a text
@@ -7,9 +7,10 @@ passes until then.
 
 from __future__ import annotations
 
+import abc
 import re
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar
 
 import pydantic
 
@@ -19,7 +20,9 @@ from ...errors import InvalidArgument
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from .interface import Fate
+    from .interface import Fate, Sink, Source, Stage
+    from .options import Writing
+    from .table_options import TableOptions
 
 VARIABLE = re.compile(r"\$(\$?)\{([^}]*)\}")
 """`${NAME}`, with NAME as second group. `$${NAME}` is the text `${NAME}` itself, and has a first group."""
@@ -42,11 +45,92 @@ class Described(pydantic.BaseModel):
         return {name: value for name, value in told(self).items() if value or name not in self.later}
 
 
+class Input(Described):
+    """A source, as a person describes it. Each kind has a field `type`, whose only value names it in descriptions."""
+
+    if TYPE_CHECKING:
+        type: str
+
+    metadata_keys: ClassVar[tuple[str, ...]] = ()
+    """What METADATA FROM may name in SQL."""
+    names_in_sql: ClassVar[Mapping[str, str]] = {}
+    """Columns that have another name in SQL: the source's name for each."""
+
+    @abc.abstractmethod
+    def source(self, parallelism: int) -> Source:
+        """Opens it. Raises InvalidArgument, OSError."""
+
+    @classmethod
+    def of_table(cls, options: TableOptions) -> Self:
+        """What CREATE TABLE describes. Raises WrongOption, and what pydantic raises."""
+        raise NotImplementedError(f"{cls.__name__} is not for SQL")
+
+    @property
+    def ends(self) -> bool:
+        """Whether there is a last row."""
+        return True
+
+    @property
+    def connector(self) -> str:
+        """The connector's name in SQL."""
+        return self.type
+
+    def partitioned(self, number: int) -> Self:
+        """With so many partitions, if it has as many as there are slices: a job keeps them, whatever its parallelism is
+        by then."""
+        return self
+
+
 class Output(Described):
-    """A sink, as a person describes it."""
+    """A sink, as a person describes it. Each kind has a field `type`, whose only value names it in descriptions."""
+
+    if TYPE_CHECKING:
+        type: str
+
+    resumable: ClassVar[bool] = True
+    """Whether it can go on from a checkpoint."""
 
     after: str | None = None
     """The operator whose rows it gets, or "source"; default: the last one."""
+
+    @abc.abstractmethod
+    def check(self, schema: pa.Schema) -> None:
+        """Whether it can take these rows; leaves nothing behind. Raises InvalidArgument, OSError."""
+
+    @abc.abstractmethod
+    def sink(self, schema: pa.Schema, slice: int, stage: Stage | None, pipeline: str, name: str) -> Sink:
+        """Opens it for one slice. stage: None: without checkpoints. name: of the sink, unique in the pipeline.
+
+        Raises InvalidArgument, OSError.
+        """
+
+    @classmethod
+    def of_table(cls, options: TableOptions) -> Self:
+        """What CREATE TABLE describes. Raises WrongOption, and what pydantic raises."""
+        raise NotImplementedError(f"{cls.__name__} is not for SQL")
+
+    @property
+    def typed(self) -> bool:
+        """Whether values keep their types there: text columns of the source are parsed for it. Raises
+        InvalidArgument."""
+        return True
+
+    @property
+    def connector(self) -> str:
+        """The connector's name in SQL."""
+        return self.type
+
+    @property
+    def place(self) -> str | None:
+        """The path or URL that no other output of the pipeline may have."""
+        return None
+
+    def check_free(self, schema: pa.Schema) -> None:
+        """Before a run without checkpoints. Raises InvalidArgument if there are rows of another run."""
+
+    def on_standard_output(self) -> Writing | None:
+        """How it writes to standard output; None: it does not."""
+        return None
 
     @property
     def fate(self) -> Fate:
@@ -56,9 +140,7 @@ class Output(Described):
 
     def shown(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """The rows that it has shown so far, with all columns of the schema. Raises InvalidArgument."""
-        raise InvalidArgument(
-            f"rows of a sink of the type {getattr(self, 'type', '')} cannot be read: use parts or table"
-        )
+        raise InvalidArgument(f"rows of a sink of the type {self.type} cannot be read: use parts or table")
 
 
 def _or_variable(value: Any, check: pydantic.ValidatorFunctionWrapHandler) -> Any:

@@ -1,15 +1,16 @@
-"""Files as the source of a pipeline, as a person describes them."""
+"""Files as the source of a pipeline, as a person describes them. The connectors are in filesystem.py and single.py."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import pydantic
 
 from .described import Period, Several
 from .file_source import FilesSource
 from .interface import Source
-from .read import Read
+from .read import Read, reading_keys
+from .table_options import A_TIME, TableOptions, period_seconds
 
 
 class Files(Read):
@@ -29,6 +30,18 @@ class Files(Read):
     def ends(self) -> bool:
         """Whether there is a last row."""
         return self.watch is None
+
+    @property
+    def connector(self) -> str:
+        return "filesystem"
+
+    @classmethod
+    def of_table(cls, options: TableOptions) -> Self:
+        return cls(
+            paths=(options.need("path", "data/*.parquet"),),
+            watch=options.read("source.watch", period_seconds, A_TIME),
+            **reading_keys(options),
+        )
 
     def source(self, parallelism: int) -> Source:
         return FilesSource(self.paths, self.reading(), self.watch, self.metadata)

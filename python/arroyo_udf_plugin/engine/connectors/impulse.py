@@ -14,17 +14,19 @@ import asyncio
 import datetime
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pydantic
 
 from ...errors import InvalidArgument
-from .described import Described, Seconds
+from .connector import CatalogueEntry, Connector, Form
+from .described import Input, Seconds
 from .interface import Json, Partition, Source
 from .options import BATCH_ROWS
 from .source import Rows
+from .table_options import TableOptions, instant, period_seconds
 
 SCHEMA = pa.schema(
     [("counter", pa.uint64()), ("subtask", pa.uint64()), ("event_time", pa.timestamp("ns", "UTC"))],
@@ -33,8 +35,10 @@ _STEPS_A_SECOND = 100  # a batch has the rows of so much time, not each row one 
 _INT64 = 2**63 - 1
 
 
-class Impulse(Described):
+class Impulse(Input):
     """Rows that count."""
+
+    names_in_sql: ClassVar[Mapping[str, str]] = {"subtask_index": "subtask"}
 
     type: Literal["impulse"] = "impulse"
 
@@ -60,6 +64,43 @@ class Impulse(Described):
 
     def source(self, parallelism: int) -> Source:
         return ImpulseSource(self, self.partitions or parallelism)
+
+    def partitioned(self, number: int) -> Self:
+        return self if self.partitions is not None else self.model_copy(update={"partitions": number})
+
+    @classmethod
+    def of_table(cls, options: TableOptions) -> Self:
+        return cls(
+            rate=options.read("event_rate", float, "a number of rows per second"),
+            rows=options.read("message_count", int, "a whole number"),
+            partitions=options.read("partitions", int, "a whole number"),
+            start=options.read("start", instant, "a time with its zone, such as 2026-01-01T00:00:00Z"),
+            interval=options.read("event_time_interval", period_seconds, "a time such as 10 ms or INTERVAL '1 second'"),
+        )
+
+
+class _Form(Form):
+    example: ClassVar[Mapping[str, Any]] = {"event_rate": 10}
+
+    event_rate: Annotated[float, pydantic.Field(gt=0, allow_inf_nan=False, title="Messages per second")]
+    event_time_interval: Annotated[int | None, pydantic.Field(ge=1, title="Microseconds between event times")] = None
+    message_count: Annotated[int | None, pydantic.Field(ge=0, title="Number of messages; none: without an end")] = None
+
+    def options(self) -> dict[str, str]:
+        found = {"event_rate": f"{self.event_rate:g}"}
+        if self.event_time_interval is not None:
+            found |= {
+                "start": "1970-01-01T00:00:00Z",
+                "event_time_interval": f"{self.event_time_interval / 1e6:.6f} s",
+            }
+        return found | ({} if self.message_count is None else {"message_count": str(self.message_count)})
+
+
+CONNECTOR = Connector(
+    "impulse",
+    source=Impulse,
+    entry=CatalogueEntry("Impulse", "Rows that count", _Form, has_schema=False, icon="M3 12h5l3-8v16l3-8h7"),
+)
 
 
 class ImpulseSource:

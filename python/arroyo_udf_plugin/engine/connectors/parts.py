@@ -16,11 +16,12 @@ import itertools
 import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import pyarrow as pa
 import pydantic
 
+from ...author.options import bytes_of
 from ...errors import InvalidArgument, WrongCheckpoints
 from .described import Seconds
 from .folder import Folder, open_folder
@@ -29,7 +30,8 @@ from .location import location_of
 from .options import Reading, Writing
 from .sink import FileSink, check_writing
 from .source import FileSource
-from .written import Format, WrittenOutput
+from .table_options import A_TIME, TableOptions, chosen, period_seconds
+from .written import Format, WrittenOutput, writing_keys
 
 _TEXT_COMPRESSIONS = {None: "", "none": "", "gzip": ".gz", "zstd": ".zst"}
 _READ_AS_WRITTEN = (
@@ -63,6 +65,24 @@ class Parts(WrittenOutput):
     part_seconds: Seconds | None = None
     """A part ends so long after its first row."""
 
+    @classmethod
+    def of_table(cls, options: TableOptions) -> Self:
+        path, keys = options.need("path", "out"), writing_keys(options)
+        keys |= {
+            "part_seconds": options.read("rolling_policy.interval", period_seconds, A_TIME),
+            "part_bytes": options.read("rolling_policy.file_size", bytes_of, "a size such as 128 MiB"),
+            "compression": _compression(options),
+        }
+        return cls(path=path, **chosen(keys))
+
+    @property
+    def connector(self) -> str:
+        return "filesystem"
+
+    @property
+    def place(self) -> str:
+        return self.path
+
     @property
     def fate(self) -> Fate:
         return "withdrawn"
@@ -81,6 +101,9 @@ class Parts(WrittenOutput):
         limits = PartLimits(self.part_rows, self.part_bytes, self.part_seconds)
         folder = self._folder()
         return PartsSink(name, folder, schema, self._writing(), self._ending(), slice, stage is not None, limits)
+
+    def check_free(self, schema: pa.Schema) -> None:
+        self.sink(schema, 0, None, "", "").close()
 
     def shown(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         names = list(self.columns or schema.names)
@@ -115,6 +138,11 @@ class Parts(WrittenOutput):
         if self.compression not in _TEXT_COMPRESSIONS:
             raise InvalidArgument(f"the compressions of {self.format} are none, gzip, zstd, not {self.compression}")
         return f".{self.format}{_TEXT_COMPRESSIONS[self.compression]}"
+
+
+def _compression(options: TableOptions) -> str | None:
+    found = options.text("parquet.compression") or options.text("json.compression")
+    return {"uncompressed": "none", "lz4_raw": "lz4"}.get(found or "", found)
 
 
 @dataclasses.dataclass(frozen=True)

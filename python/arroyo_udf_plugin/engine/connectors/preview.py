@@ -11,6 +11,7 @@ from typing import Literal
 
 import pyarrow as pa
 
+from .connector import CatalogueEntry, Connector, NoOptions
 from .described import Output
 from .interface import Fate, Json, LaterRows, Sealed, Stage
 
@@ -40,15 +41,19 @@ class Preview(Output):
     def fate(self) -> Fate:
         return "none"
 
-    @property
-    def typed(self) -> bool:
-        return True
-
     def check(self, schema: pa.Schema) -> None:
         """It takes everything."""
 
     def sink(self, schema: pa.Schema, slice: int, stage: Stage | None, pipeline: str, name: str) -> PreviewSink:
         return PreviewSink(name, slice, _taps.get(pipeline))
+
+
+CONNECTOR = Connector(
+    "preview",
+    sink=Preview,
+    in_sql=False,
+    entry=CatalogueEntry("Preview", "Shows rows in the output stream", NoOptions, hidden=True),
+)
 
 
 class PreviewSink:

@@ -1,18 +1,23 @@
-"""The keys of a description that say how text and files are read: those of `options.Reading`."""
+"""The keys of a description that say how text and files are read: those of `options.Reading`. The same in SQL."""
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import pydantic
 
 from .bad_records import BadRecords
-from .described import Described, Several
+from .described import Input, Several
 from .options import NULL_VALUES, Reading
+from .row_metadata import KEYS
+from .table_options import BOOLEANS, TableOptions, chosen
 from .written import DecimalMark, Format
 
+_TEXT = {"csv", "tsv", "jsonl", "text"}
 
-class Read(Described):
+
+class Read(Input):
+    metadata_keys: ClassVar[tuple[str, ...]] = tuple(KEYS)
     later: ClassVar[frozenset[str]] = frozenset(
         {"json_columns", "metadata", "timestamps", "decimal_mark", "date_formats", "comment", "infer_types"}
     )
@@ -97,3 +102,29 @@ class Read(Described):
             timestamps=self.timestamps,
             refuses=True,  # `bad_records.decide` says what happens then
         )
+
+
+def reading_keys(options: TableOptions) -> dict[str, Any]:
+    """The keys of `Read` that a table in SQL has options for. Raises WrongOption."""
+    keys = options.format()
+    format_ = keys.get("format")
+    if format_ == "jsonl":
+        options.json_decimals()  # both are read
+        keys["timestamps"] = options.json_timestamps()
+    keys |= {
+        "bad_records": options.one_of("bad_data", {"fail": "fail", "drop": "drop", "dead_letter": "dead_letter"}),
+        "limit": options.read("source.limit", int, "a whole number"),
+        "metadata": {column.name: column.metadata.value for column in options.columns or () if column.metadata} or None,
+        **options.dialect(),
+        "infer_types": options.one_of("infer_types", BOOLEANS),
+        "comment": options.text("csv.comment"),
+        "date_formats": options.read("csv.date_format", lambda text: (text,), "a format such as %d.%m.%Y"),
+    }
+    columns = options.in_records
+    if columns:
+        keys["columns"] = tuple(column.name for column in columns)
+    if columns and (format_ is None or format_ in _TEXT):
+        if format_ == "jsonl" and not keys["unstructured"]:
+            keys["json_columns"] = options.json_columns()
+        keys["types"] = {column.name: str(column.type) for column in columns}
+    return chosen(keys)

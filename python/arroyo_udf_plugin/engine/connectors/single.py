@@ -9,27 +9,48 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import pyarrow as pa
+import pydantic
 
 from ...errors import InvalidArgument
+from .connector import CatalogueEntry, Connector, Form
+from .files import Files
 from .interface import Json, Stage
 from .location import location_of
 from .options import Writing
 from .place import is_stream, kind_of_output
 from .sink import FileSink, check_writing
-from .written import WrittenOutput
+from .table_options import TableOptions
+from .written import WrittenOutput, writing_keys
 
 
 class File(WrittenOutput):
     """One file."""
 
+    resumable: ClassVar[bool] = False
+
     type: Literal["file"] = "file"
 
     path: str
     """The file; its ending names the format, with .gz or .zst for compressed text. It is replaced if it exists."""
+
+    @classmethod
+    def of_table(cls, options: TableOptions) -> Self:
+        return cls(path=options.need("path", "out.csv"), **writing_keys(options))
+
+    @property
+    def connector(self) -> str:
+        return "single_file"
+
+    @property
+    def place(self) -> str:
+        return self.path
+
+    def on_standard_output(self) -> Writing | None:
+        return self.writing() if self.path == "-" else None
 
     @property
     def typed(self) -> bool:
@@ -48,6 +69,25 @@ class File(WrittenOutput):
                 'type = "parts", path = "..."'
             )
         return FileOfSlice(name, self.path, schema, self.writing())
+
+
+class _Form(Form):
+    example: ClassVar[Mapping[str, Any]] = {"path": "/data/rows.json", "table_type": "source"}
+
+    path: Annotated[str, pydantic.Field(pattern=r"^[^\x00-\x1f\x7f]*$", min_length=1, max_length=4000, title="Path")]
+    chosen: Annotated[Literal["source", "sink"], pydantic.Field(alias="table_type")]
+    wait_for_control: bool = True
+
+    def table_type(self) -> Literal["source", "sink"]:
+        return self.chosen
+
+    def options(self) -> dict[str, str]:
+        return {"path": self.path, "type": self.chosen}
+
+
+CONNECTOR = Connector(
+    "single_file", source=Files, sink=File, entry=CatalogueEntry("Single File", "One file", _Form, hidden=True)
+)
 
 
 class FileOfSlice:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
+from .connector import Connector
 from .file_source import FilesSource
 from .interface import Source
-from .read import Read
+from .read import Read, reading_keys
+from .table_options import TableOptions
 
 
 class StandardInput(Read):
@@ -14,10 +16,12 @@ class StandardInput(Read):
 
     type: Literal["stdin"] = "stdin"
 
-    @property
-    def ends(self) -> bool:
-        """Whether there is a last row."""
-        return True
+    @classmethod
+    def of_table(cls, options: TableOptions) -> Self:
+        return cls(**reading_keys(options))
 
     def source(self, parallelism: int) -> Source:
         return FilesSource(["-"], self.reading(), metadata=self.metadata)
+
+
+CONNECTOR = Connector("stdin", source=StandardInput)

@@ -19,16 +19,20 @@ import itertools
 import re
 import urllib.parse
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import pyarrow as pa
+import pydantic
 
+from ...author.options import bytes_of
 from ...errors import InvalidArgument, WrongCheckpoints
+from .connector import CatalogueEntry, Connector, Form
 from .database import PATIENCE, Transaction, open_database
 from .described import Output, Several
 from .interface import Fate, Json, LaterRows, Sealed, Stage, later_epochs
 from .lookup_table import lookup_table
 from .schemas import index_of
+from .table_options import TableOptions, chosen, period_seconds
 from .table_target import EPOCHS, Target
 
 _CHUNK_BYTES = 64 << 20
@@ -55,9 +59,17 @@ class Table(Output):
     columns: Several[str] | None = None
     """Those to write; otherwise all."""
 
+    @classmethod
+    def of_table(cls, options: TableOptions) -> Self:
+        return cls(
+            uri=options.need("uri", "sqlite:flights.db"),
+            table=options.text("table") or options.table,
+            key=options.primary_key,
+        )
+
     @property
-    def typed(self) -> bool:
-        return True
+    def connector(self) -> str:
+        return "sqlite" if urllib.parse.urlsplit(self.uri).scheme == "sqlite" else "postgres"
 
     @property
     def fate(self) -> Fate:
@@ -90,6 +102,73 @@ class Table(Output):
         except BaseException:
             database.close()
             raise
+
+
+def _lookup(options: TableOptions) -> Mapping[str, Any]:
+    """The keys of `Lookup` that say where it looks."""
+    size = options.read("lookup.cache.max_bytes", _size, "a number of bytes, such as 8000000 or 8 MiB; 0 for no cache")
+    seconds = options.read("lookup.cache.ttl", period_seconds, "a time such as 60 s or INTERVAL '1 minute'")
+    return chosen(
+        {
+            "uri": options.need("uri", "sqlite:planes.db"),
+            "table": options.text("table") or options.table,
+            "cache_bytes": size or None,
+            "cache_seconds": 0.0 if size == 0 else seconds,
+        }
+    )
+
+
+def _size(text: str) -> int:
+    return 0 if text.strip() == "0" else bytes_of(text)
+
+
+_Text = Annotated[str, pydantic.Field(pattern=r"^[^\x00-\x1f\x7f]*$", max_length=4000)]
+
+
+class _Form(Form):
+    example: ClassVar[Mapping[str, Any]] = {"table": "rows"}
+
+    table: Annotated[_Text | None, pydantic.Field(min_length=1, title="Table, if it has another name")] = None
+
+    def options(self) -> dict[str, str]:
+        return {} if self.table is None else {"table": self.table}
+
+
+class _Address(Form):
+    begins: ClassVar[tuple[str, ...]]
+
+    uri: Annotated[_Text, pydantic.Field(min_length=1, title="URI", json_schema_extra={"format": "var-str"})]
+
+    @pydantic.field_validator("uri")
+    @classmethod
+    def _is_of_this_database(cls, uri: str) -> str:
+        if not uri.startswith((*cls.begins, "${", "{{")):  # a variable may be all of it
+            raise ValueError(f"it begins with {' or '.join(cls.begins)}, such as {cls.example['uri']}")
+        return uri
+
+    def options(self) -> dict[str, str]:
+        return {"uri": self.uri}
+
+
+class _PostgresAddress(_Address):
+    begins = ("postgresql://", "postgres://")
+    example: ClassVar[Mapping[str, Any]] = {"uri": "postgresql://user:password@host/name"}
+
+
+class _SqliteAddress(_Address):
+    begins = ("sqlite:",)
+    example: ClassVar[Mapping[str, Any]] = {"uri": "sqlite:/data/rows.db"}
+
+
+def _of_database(name: str, title: str, address: type[_Address]) -> Connector:
+    entry = CatalogueEntry(title, f"A table of a {title} database", _Form, profile=address, secrets=("uri",))
+    return Connector(name, sink=Table, lookup=_lookup, entry=entry)
+
+
+CONNECTORS = (
+    _of_database("postgres", "PostgreSQL", _PostgresAddress),
+    _of_database("sqlite", "SQLite", _SqliteAddress),
+)
 
 
 class TableSink:

@@ -1,4 +1,4 @@
-"""The keys of a description that say how files are written: those of `options.Writing`."""
+"""The keys of a description that say how files are written: those of `options.Writing`. The same in SQL."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pydantic
 
 from .described import Output, Several
 from .options import NULL_VALUES, ROW_GROUP_ROWS, Writing
+from .table_options import TableOptions, chosen
 
 Format = Literal["csv", "tsv", "jsonl", "text", "parquet", "arrow", "arrows"]
 DecimalMark = Literal[".", ","]
@@ -59,3 +60,15 @@ class WrittenOutput(Output):
     def writing(self, **changed: Any) -> Writing:
         own = {name: getattr(self, name) for name in WrittenOutput.model_fields if name not in Output.model_fields}
         return Writing(**own | {"decimal_mark": self.decimal_mark or "."} | changed)
+
+
+def writing_keys(options: TableOptions) -> dict[str, Any]:
+    """The keys of `WrittenOutput` that a table in SQL has options for. Raises WrongOption."""
+    keys = {**options.format(), **options.dialect()}
+    if keys.get("format") == "parquet":
+        keys["row_group_rows"] = options.read("parquet.row_group_size", int, "a number of rows")
+    if keys.get("format") == "jsonl":
+        keys |= {"timestamps": options.json_timestamps(), "decimals": options.json_decimals()}
+        if not keys["unstructured"]:
+            keys["json_columns"] = options.json_columns()
+    return chosen(keys)

@@ -13,9 +13,10 @@ from functools import partial
 
 import pyarrow as pa
 
-from ...errors import InvalidArgument
+from ...errors import InvalidArgument, nearest
 from ...host.policy import Policy
 from ..connectors.cells import CellType, decoded
+from ..connectors.described import Output
 from ..datafusion.query import Query, Select, WrongQuery
 from ..operators.blocks import ORIGIN, Block, Columns, Given
 from ..operators.calls import Call, CallPlan, PlacedCall
@@ -42,7 +43,6 @@ from .description import (
     LookBack,
     Lookup,
     Pipeline,
-    SinkModel,
     Sql,
     Union,
     WaitingOperator,
@@ -51,7 +51,6 @@ from .description import (
 )
 from .lines import Key
 from .lookups import lookup_plan
-from .problems import nearest
 from .queries import in_words, wrong_parts
 from .routing import operator_names, routes_of
 
@@ -501,7 +500,7 @@ def _window_of(operator: Windows) -> Window:
     )
 
 
-def _is_typed(sink: SinkModel) -> bool:
+def _is_typed(sink: Output) -> bool:
     try:
         return sink.typed
     except InvalidArgument:

@@ -18,24 +18,23 @@ import pyarrow as pa
 from ...author.options import OPTIONS
 from ...author.options import check as check_option
 from ...build import plugin_for
-from ...errors import ArroyoUdfError, InvalidArgument, service_of
+from ...errors import ArroyoUdfError, InvalidArgument, nearest, service_of
 from ...host.function import Function
 from ...host.isolation import Where, cores
 from ...host.library import Plugin, load
+from ..connectors.described import Output
 from ..connectors.file_source import FilesSource
 from ..connectors.interface import Source
 from ..connectors.options import Writing
-from ..connectors.parts import Parts
-from ..connectors.single import File, can_share
-from ..connectors.standard_output import StandardOutput
+from ..connectors.single import can_share
 from ..operators.blocks import ORIGIN, Block, Columns
 from ..operators.calls import Call, CallPlan
 from ..operators.watermarks import EventClock
 from .calls import WrittenCall, call_written
-from .description import Functions, Pipeline, SinkModel, WholeQuery
+from .description import Functions, Pipeline, WholeQuery
 from .inputs import sources_of
 from .lines import Key
-from .problems import Problem, in_keys, nearest
+from .problems import Problem, in_keys
 from .variables import Secrets
 
 
@@ -141,27 +140,28 @@ def check_places(pipeline: Pipeline, sources: Sequence[Source | None], problems:
     """Each output has a place of its own, and can keep what checkpoints promise."""
     files = [file for source in sources if isinstance(source, FilesSource) for file in source.files.files]
     taken = {str(file.resolve()): "an input" for file in files}
-    outputs: list[tuple[Key, SinkModel]] = [(("sinks", place), sink) for place, sink in enumerate(pipeline.sinks)]
+    outputs: list[tuple[Key, Output]] = [(("sinks", place), sink) for place, sink in enumerate(pipeline.sinks)]
     if pipeline.dead_letters is not None:
         outputs.append((("dead_letters",), pipeline.dead_letters))
     for key, sink in outputs:
-        if pipeline.has_checkpoints and isinstance(sink, File | StandardOutput):
+        if pipeline.has_checkpoints and not sink.resumable:
             instead = 'write a folder, type = "parts", or leave out the checkpoints'
             problems.add((*key, "type"), f"{sink.type!r} cannot go on where it stopped: {instead}")
-        if isinstance(sink, File | Parts):
-            place = sink.path if "://" in sink.path else os.path.realpath(sink.path)
+        if sink.place is not None:
+            place = sink.place if "://" in sink.place else os.path.realpath(sink.place)
             if place in taken:
-                problems.add((*key, "path"), f"{sink.path} is {taken[place]}, too: name another output")
+                problems.add((*key, "path"), f"{sink.place} is {taken[place]}, too: name another output")
             taken[place] = f"the place of {Problem(key, '').path}"
 
 
-def check_standard_output(outputs: Iterable[tuple[Key, SinkModel, str, pa.Schema]], problems: Problems) -> None:
+def check_standard_output(outputs: Iterable[tuple[Key, Output, str, pa.Schema]], problems: Problems) -> None:
     """What several sinks write there can be told apart: the same columns, or lines that name theirs."""
     first: tuple[pa.Schema, Writing] | None = None
     for key, sink, _, schema in outputs:
-        if not isinstance(sink, StandardOutput) and not (isinstance(sink, File) and sink.path == "-"):
+        writing = sink.on_standard_output()
+        if writing is None:
             continue
-        own = schema, sink.writing()
+        own = schema, writing
         if first is None:
             first = own
         elif not can_share("-", first, own):

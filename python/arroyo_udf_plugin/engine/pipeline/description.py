@@ -12,27 +12,25 @@ Assumes: what takes more than the description itself to check is checked by `pla
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+import functools
+import operator
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import pydantic
 
 from ...author.options import OPTIONS
 from ...host.isolation import MOST_WORKERS, Isolation
 from ...host.policy import Action
-from ..connectors.blackhole import Blackhole
-from ..connectors.described import Bytes, Described, Period, Seconds, Several
-from ..connectors.files import Files
-from ..connectors.impulse import Impulse
-from ..connectors.parts import Parts
-from ..connectors.preview import Preview
-from ..connectors.single import File
-from ..connectors.standard_input import StandardInput
-from ..connectors.standard_output import StandardOutput
-from ..connectors.table import Table
+from ..connectors.described import Bytes, Described, Input, Output, Period, Seconds, Several
+from ..connectors.registry import sink_models, source_models
 from ..windows.storage import StorageLimits
 
-SourceModel = Annotated[Impulse | Files | StandardInput, pydantic.Field(discriminator="type")]
-SinkModel = Annotated[Parts | File | StandardOutput | Blackhole | Table | Preview, pydantic.Field(discriminator="type")]
+if TYPE_CHECKING:
+    SourceModel = Input
+    SinkModel = Output
+else:  # one of those that there are
+    SourceModel = Annotated[functools.reduce(operator.or_, source_models()), pydantic.Field(discriminator="type")]
+    SinkModel = Annotated[functools.reduce(operator.or_, sink_models()), pydantic.Field(discriminator="type")]
 MOST_MONTHS = 372
 """Of a window: as long as others may be, in whole years."""
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"

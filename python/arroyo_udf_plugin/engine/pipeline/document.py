@@ -18,11 +18,12 @@ from typing import Any, get_args
 import pydantic
 from pydantic.fields import FieldInfo
 
-from ...errors import InvalidArgument
+from ...errors import InvalidArgument, nearest
 from ..connectors.described import Described
+from ..connectors.registry import broken
 from .description import Pipeline
 from .lines import Key, lines_of
-from .problems import InvalidPipeline, Problem, nearest
+from .problems import InvalidPipeline, Problem
 
 ENDINGS = (".toml", ".json")
 
@@ -113,7 +114,7 @@ def _problem(data: Any, loc: Key, kind: str, context: Mapping[str, Any], message
         types = ", ".join(repr(_type_of(model)) for model in models)
         return Problem((*key, "type"), f"is missing; write one of {types}")
     if kind == "union_tag_invalid":
-        instead = nearest(str(value["type"]), map(_type_of, models))
+        instead = broken().get(str(value["type"])) or nearest(str(value["type"]), map(_type_of, models))
         return Problem((*key, "type"), f"there is no type {value['type']!r}: {instead}")
     if kind == "too_short":
         least = context["min_length"]

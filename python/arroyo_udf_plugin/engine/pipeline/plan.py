@@ -19,9 +19,9 @@ from typing import Any
 import pyarrow as pa
 
 from ...host.policy import LETTER, Policy
+from ..connectors.described import Output
 from ..connectors.folder import open_folder
 from ..connectors.interface import Sink, Source, Stage
-from ..connectors.parts import Parts
 from ..operators.blocks import Block, Columns
 from ..operators.calls import Call
 from ..operators.failures import Failures
@@ -32,7 +32,7 @@ from ..operators.stages import Dead
 from ..windows.collecting import Collecting
 from .chain import Chain, chained, operator_key
 from .checks import Problems, check_dead_letters, check_places, check_standard_output, check_times
-from .description import Functions, Lookup, OperatorModel, Pipeline, SinkModel, Sql, Union, WholeQuery, described
+from .description import Functions, Lookup, OperatorModel, Pipeline, Sql, Union, WholeQuery, described
 from .document import pipeline_of
 from .hidden import HidingSource
 from .inputs import OpenInput, sources_of, watermarks_of
@@ -165,14 +165,13 @@ class Planned:
     def check_free(self) -> None:
         """Raises InvalidPipeline if a run without checkpoints would find parts of another one."""
         problems = Problems(self.secrets)
-        for key, model, name, schema in [] if self.resolved.has_checkpoints else self.outputs():
-            if isinstance(model, Parts):
-                with problems.at(*key):
-                    model.sink(schema, 0, None, self.name, name).close()
+        for key, model, _, schema in [] if self.resolved.has_checkpoints else self.outputs():
+            with problems.at(*key):
+                model.check_free(schema)
         if problems.found:
             raise InvalidPipeline(problems.found)
 
-    def outputs(self) -> Iterator[tuple[Key, SinkModel, str, pa.Schema]]:
+    def outputs(self) -> Iterator[tuple[Key, Output, str, pa.Schema]]:
         """Each sink with its key, model, name and schema; that of dead letters comes last."""
         for place, (model, name) in enumerate(zip(self.resolved.sinks, sink_names(self.pipeline), strict=True)):
             yield ("sinks", place), model, name, self.chain.schemas[self.routes.sinks[place]]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...errors import InvalidArgument
@@ -60,10 +59,3 @@ def in_keys(text: str) -> str:
     """An error that names options of the command line, or what to call in Python: with what a description has."""
     text = _CONVERT.sub('cast it in an operator before, type = "sql"', text)
     return _OPTION.sub(lambda option: f'{option[1]} = ""' if option[0].endswith("''") else option[1], text)
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """What to write instead of an unknown name: the nearest known one, or all of them."""
-    known = list(known)
-    close = difflib.get_close_matches(name, known, n=1)
-    return f"write {close[0]!r}" if close else f"there are {', '.join(known)}" if known else "there are none"

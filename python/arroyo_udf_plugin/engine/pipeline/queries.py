@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from ...errors import nearest
 from ..datafusion.query import Query, Select, WrongQuery
 from .lines import Key
-from .problems import nearest
 
 _COLUMN = re.compile(r"there is no column (.+)")
 

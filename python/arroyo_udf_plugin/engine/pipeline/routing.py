@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from ...errors import nearest
 from ..operators.routes import Place, Routes, place_of_source
 from .checks import Problems
 from .description import Functions, Join, OperatorModel, Pipeline, Union, WaitingOperator, WholeQuery, Windows
 from .lines import Key
-from .problems import nearest
 
 _SOURCE = "source"
 _INPUT_KEYS = {Union: "`inputs`", Join: "`left` and `right`", WholeQuery: "`tables`"}

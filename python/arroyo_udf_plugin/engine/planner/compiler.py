@@ -17,14 +17,14 @@ from typing import Any
 import pyarrow as pa
 import pydantic
 
-from ...errors import ArroyoUdfError
+from ...errors import ArroyoUdfError, nearest
 from ..connectors.cells import CellType
+from ..connectors.described import Input
 from ..connectors.standard_output import StandardOutput
 from ..datafusion.query import Select as SelectItems
 from ..datafusion.tokens import quoted
-from ..pipeline.description import EventTime, NamedSource, Pipeline, SourceModel
+from ..pipeline.description import EventTime, NamedSource, Pipeline
 from ..pipeline.lines import Key
-from ..pipeline.problems import nearest
 from ..pipeline.variables import resolved
 from .column_types import cast_to
 from .diagnostics import check_meaning
@@ -61,7 +61,7 @@ class _Source:
     """A table that is read. name: of the source. node: its rows, with the table's columns."""
 
     name: str
-    model: SourceModel
+    model: Input
     event_time: EventTime | None
     node: Node
     at: int
@@ -411,7 +411,7 @@ class _Compiler:
         """The source of a table, and its rows with the table's columns."""
         model = self._described(table, lambda: source_of(table))
         schema = self._described(table, lambda: _schema_of(model))
-        items, required = self._columns(table, schema)
+        items, required = self._columns(table, model.names_in_sql, schema)
         computed = [column.name for column in table.columns or () if column.generated and column.not_null]
         found = event_time_of(self._text, table, items, schema, self._udfs)
         if found is not None and self._with_times:
@@ -428,9 +428,11 @@ class _Compiler:
             node = node.with_times(times_of(found, node.schema))
         return _Source(source.operator, model, None if found is None else found.model, node, table.at)
 
-    def _columns(self, table: CreateTable, schema: pa.Schema) -> tuple[dict[str, str], Sequence[str]]:
-        """The table's columns as expressions of the source's, and the source's columns that may not be null."""
-        names = {"subtask_index": "subtask"} if table.options["connector"].value == "impulse" else {}
+    def _columns(
+        self, table: CreateTable, names: Mapping[str, str], schema: pa.Schema
+    ) -> tuple[dict[str, str], Sequence[str]]:
+        """The table's columns as expressions of the source's, and the source's columns that may not be null. names: the
+        source's, for columns that have others here."""
         if table.columns is None:
             own = {source: name for name, source in names.items()}
             return {own.get(name, name): quoted(name) for name in schema.names}, ()
@@ -485,7 +487,7 @@ def _builder(query: QueryText, before: Node) -> type[Grouped | FirstRowsQuery | 
     return Ranked if has_over(query) else Rounds
 
 
-def _schema_of(model: SourceModel) -> pa.Schema:
+def _schema_of(model: Input) -> pa.Schema:
     values, _ = resolved(model.model_dump(by_alias=True, warnings=False), os.environ)
     source = type(model).model_validate(values).source(1)
     try:

@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterable
 
 import pyarrow as pa
 
+from ...errors import nearest
 from ..datafusion.feed import context
 from ..datafusion.native_calls import WrongCall, check
 from ..datafusion.query import NOT_BY_ROW, WrongQuery, expected
 from ..datafusion.tokens import quoted
-from ..pipeline.problems import nearest
 from .expressions import Constant, Expression, Operation
 from .functions import all_names
 from .selects import QueryText, WholeText

@@ -11,18 +11,19 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from ...errors import nearest
 from ..connectors.cells import CellType
+from ..connectors.table_options import LONGEST_SECONDS, interval_seconds
 from ..datafusion.query import Query, Select, WrongQuery
 from ..datafusion.tokens import quoted
 from ..pipeline.description import EventTime
-from ..pipeline.problems import nearest
 from .diagnostics import check_meaning, wrong_query
 from .expressions import without_queries
 from .flow import SOURCE
 from .parsing import parsed
 from .selects import QueryText, Relation
 from .statements import CreateTable, WatermarkClause
-from .tables import LONGEST_SECONDS, idle_of, interval_seconds
+from .tables import idle_of
 from .text import Text, Tokens, Wrong
 
 _NOWHERE = Relation(None, None, SOURCE, 0)

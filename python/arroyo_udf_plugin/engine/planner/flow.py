@@ -25,7 +25,6 @@ from ..pipeline.description import (
     LookBack,
     Lookup,
     OperatorModel,
-    SinkModel,
     Sql,
     Union,
     WaitingOperator,
@@ -102,7 +101,7 @@ class Flow:
     def __init__(self, settings: FlowSettings) -> None:
         self.settings = settings
         self.operators: list[OperatorModel] = []
-        self.sinks: list[SinkModel] = []
+        self.sinks: list[Output] = []
         self.places: dict[Key, int] = {}
         self._names = {SOURCE}
         self._results = 0

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...build import plugin_for
-from ...errors import ArroyoUdfError, InvalidArgument
+from ...errors import ArroyoUdfError, InvalidArgument, nearest
 from ...host.function import Function
 from ...host.library import load
 from ..datafusion.feed import functions_by_kind
 from ..datafusion.native_calls import NAMES
-from ..pipeline.problems import nearest
 from .installed import Installed, installed
 from .text import Wrong
 

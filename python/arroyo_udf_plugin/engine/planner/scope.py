@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ...errors import nearest
 from ..datafusion.tokens import quoted
-from ..pipeline.problems import nearest
 from .expressions import Column, Expression
 from .selects import Star
 from .text import Wrong

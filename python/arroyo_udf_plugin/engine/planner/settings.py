@@ -8,14 +8,15 @@ from dataclasses import fields
 from typing import Any, Literal
 
 from ...author.options import bytes_of
+from ...errors import nearest
 from ...host.isolation import ISOLATIONS, MOST_WORKERS
 from ...host.policy import ACTIONS
-from ..pipeline.description import Checkpoints, OperatorModel, SinkModel, WaitingOperator
+from ..connectors.described import Output
+from ..connectors.table_options import period_seconds
+from ..pipeline.description import Checkpoints, OperatorModel, WaitingOperator
 from ..pipeline.lines import Key
-from ..pipeline.problems import nearest
 from .flow import FlowSettings
 from .statements import CreateTable, Set
-from .tables import period_seconds
 from .text import Wrong
 
 _WORDS: Mapping[str, Sequence[str]] = {
@@ -60,7 +61,7 @@ class ChosenSettings:
         told = {key: self._values[name] for key, name in names.items() if name in self._values}
         return Checkpoints(**told) if told else None
 
-    def letters(self) -> SinkModel | None:
+    def letters(self) -> Output | None:
         from ..connectors.parts import Parts
 
         place = self._values.get("dead_letters")

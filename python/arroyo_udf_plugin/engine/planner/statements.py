@@ -7,19 +7,12 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from ...errors import nearest
+from ..connectors.table_options import Option
 from ..datafusion.tokens import Token
-from ..pipeline.problems import nearest
 from .column_types import type_at
 from .selects import AnyQuery, query_of
 from .text import Cursor, Tokens, Wrong, leveled, split
-
-
-@dataclass(frozen=True)
-class Option:
-    """at: where its name is."""
-
-    value: str
-    at: int
 
 
 @dataclass(frozen=True)

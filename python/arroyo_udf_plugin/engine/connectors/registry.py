@@ -1,0 +1,97 @@
+"""The connectors that there are: those of this package, and those of installed ones by their entry points.
+
+    [project.entry-points."arroyo_udf_plugin.connectors"]
+    echo = "my_package.echo:CONNECTOR"
+
+Descriptions, SQL and the API of a cluster know a connector from here alone; workers do, too, because they read
+descriptions.
+
+Guarantees: a package whose connector cannot be loaded disturbs no other one: it is told when it is asked for.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+from collections.abc import Mapping
+
+from ...errors import printable
+from . import blackhole, filesystem, impulse, preview, single, standard_input, standard_output, table
+from .connector import Connector
+from .described import Input, Output
+
+GROUP = "arroyo_udf_plugin.connectors"
+OWN = (
+    impulse.CONNECTOR,
+    filesystem.CONNECTOR,
+    single.CONNECTOR,
+    standard_input.CONNECTOR,
+    standard_output.CONNECTOR,
+    blackhole.CONNECTOR,
+    *table.CONNECTORS,
+    preview.CONNECTOR,
+)
+
+
+def connectors() -> Mapping[str, Connector]:
+    """By name."""
+    return _installed()[0]
+
+
+def broken() -> Mapping[str, str]:
+    """Installed ones that cannot be used, by name: why."""
+    return _installed()[1]
+
+
+def source_models() -> tuple[type[Input], ...]:
+    """Those of descriptions, each once."""
+    return tuple(dict.fromkeys(one.source for one in connectors().values() if one.source is not None))
+
+
+def sink_models() -> tuple[type[Output], ...]:
+    """The same of sinks."""
+    return tuple(dict.fromkeys(one.sink for one in connectors().values() if one.sink is not None))
+
+
+@functools.cache
+def _installed() -> tuple[Mapping[str, Connector], Mapping[str, str]]:
+    known = {one.name: one for one in OWN}
+    types = {_type_of(model) for one in OWN for model in (one.source, one.sink) if model is not None}
+    broken: dict[str, str] = {}
+    for point in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
+        package = "a package" if point.dist is None else f"the package {point.dist.name} {point.dist.version}"
+        try:
+            found = _checked(point.load(), point.name, known, types)
+        except (Exception, SystemExit) as error:  # of somebody else's code
+            reason = printable(f"{type(error).__name__}: {error}")
+            broken.setdefault(point.name, f"the connector {point.name} of {package} ({point.value}): {reason}")
+        else:
+            known[found.name] = found
+            types |= {_type_of(model) for model in (found.source, found.sink) if model is not None}
+    return known, broken
+
+
+def _checked(found: object, name: str, known: Mapping[str, Connector], types: set[str]) -> Connector:
+    """Raises TypeError, ValueError."""
+    if not isinstance(found, Connector):
+        raise TypeError("name a Connector in the entry point")
+    if found.name != name:
+        raise ValueError(f"its name is {found.name!r}: give its entry point the same name")
+    if name in known:
+        raise ValueError("there is a connector of this name already: uninstall one of them")
+    for model, base in ((found.source, Input), (found.sink, Output)):
+        if model is None:
+            continue
+        if not (isinstance(model, type) and issubclass(model, base)):
+            raise TypeError(f"{model!r} is no {base.__name__}")
+        if (type_ := _type_of(model)) in types:
+            raise ValueError(f"the type {type_!r} is that of another connector: rename it")
+    return found
+
+
+def _type_of(model: type[Input] | type[Output]) -> str:
+    """Raises ValueError."""
+    field = model.model_fields.get("type")
+    if field is None or not isinstance(field.default, str):
+        raise ValueError(f'{model.__name__} has no type: write type: Literal["name"] = "name"')
+    return field.default

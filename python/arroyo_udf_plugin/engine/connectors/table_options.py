@@ -1,0 +1,238 @@
+"""The options of CREATE TABLE ... WITH (...), as a connector reads them. They have Arroyo's names where it has them.
+
+    options.need("path", "data/*.json")            'data/*.json' is an example for the error
+    options.read("rate", float, "a number")
+    options.format()
+
+Guarantees: each option is known that a connector has asked for, and others are refused; an error has the option's place
+in the query.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from ...author.options import seconds_of
+from ...errors import nearest
+
+_FORMATS = {
+    "json": "jsonl",
+    "raw_string": "text",
+    "csv": "csv",
+    "tsv": "tsv",
+    "parquet": "parquet",
+    "arrow": "arrow",
+}
+_KNOWN = "write json, raw_string, csv, tsv, parquet or arrow"
+_NO_FORMATS = {
+    "debezium_json": "updating SQL is not supported. Write json, with the columns before, after and op",
+    "avro": f"it is not supported: {_KNOWN}",
+    "protobuf": f"it is not supported: {_KNOWN}",
+    "raw_bytes": "it is not supported: write raw_string, if the bytes are text",
+}
+_NO_REGISTRY = ("json.confluent_schema_registry", "json.include_schema", "json.schema_id")
+_NO_OPTIONS = {
+    "connection_profile": "there are no connection profiles here: write their options",
+    "framing.newline.max_length": "lines are not cut here: write left(value, 100) in a SELECT",
+    "parquet.row_group_bytes": "write parquet.row_group_size, a number of rows",
+    "event_time_field": "write WATERMARK FOR its column between the columns",
+    "watermark_field": "write WATERMARK FOR column AS expression between the columns",
+    "source.regex_pattern": "write a pattern as the path, such as 'data/*.json'",
+}
+_UNITS = {"millisecond": 0.001, "second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0}
+BOOLEANS = {"true": True, "false": False}
+LONGEST_SECONDS = 1_000_000_000
+A_TIME = "a time such as 10 s"
+
+
+class WrongOption(Exception):
+    """at: an offset in the query."""
+
+    def __init__(self, text: str, at: int) -> None:
+        self.at = at
+        super().__init__(text)
+
+
+@dataclass(frozen=True)
+class Option:
+    """at: where its name is."""
+
+    value: str
+    at: int
+
+
+@dataclass(frozen=True)
+class TableColumn:
+    """A column that the connector has. metadata: the key of METADATA FROM. is_json: its type is JSON."""
+
+    name: str
+    type: pa.DataType
+    at: int
+    metadata: Option | None = None
+    is_json: bool = False
+
+
+class TableOptions:
+    """table: the table's name; at: where it is. columns: without those that are computed from others; None: the query
+    names none."""
+
+    def __init__(
+        self,
+        table: str,
+        at: int,
+        options: Mapping[str, Option],
+        columns: Sequence[TableColumn] | None = None,
+        primary_key: Sequence[str] = (),
+    ) -> None:
+        self.table, self.at, self.columns, self.primary_key = table, at, columns, tuple(primary_key)
+        self._left = dict(options)
+        self._known: list[str] = []
+
+    @property
+    def in_records(self) -> list[TableColumn]:
+        """The columns that are in the connector's records."""
+        return [column for column in self.columns or () if column.metadata is None]
+
+    def take(self, name: str) -> Option | None:
+        """The option with its place; None: it is not there."""
+        self._known.append(name)
+        return self._left.pop(name, None)
+
+    def text(self, name: str) -> str | None:
+        found = self.take(name)
+        return None if found is None else found.value
+
+    def need(self, name: str, example: str) -> str:
+        """Raises WrongOption if it is not there."""
+        found = self.take(name)
+        if found is None:
+            raise WrongOption(f"table {self.table} has no {name}: write {name} = '{example}'", self.at)
+        return found.value
+
+    def one_of(self, name: str, known: Mapping[str, Any]) -> Any:
+        """What the option's value stands for; None: it is not there. Raises WrongOption."""
+        found = self.take(name)
+        if found is None:
+            return None
+        if found.value not in known:
+            raise WrongOption(f"{name} = '{found.value}' is not known: {nearest(found.value, known)}", found.at)
+        return known[found.value]
+
+    def read(self, name: str, read: Callable[[str], Any], write: str) -> Any:
+        """The option's value as `read` reads it, which may raise ValueError; None: it is not there. Raises
+        WrongOption."""
+        found = self.take(name)
+        if found is None:
+            return None
+        try:
+            return read(found.value)
+        except ValueError:
+            raise WrongOption(f"{name} = '{found.value}': write {write}", found.at) from None
+
+    def format(self) -> dict[str, Any]:
+        """The keys `format` and, for lines that are one value, `unstructured`; none of what is not there. Raises
+        WrongOption."""
+        format_ = self.take("format")
+        if format_ is None:
+            return {}
+        if format_.value in _NO_FORMATS:
+            raise WrongOption(f"format = '{format_.value}': {_NO_FORMATS[format_.value]}", format_.at)
+        if format_.value not in _FORMATS:
+            raise WrongOption(
+                f"format = '{format_.value}' is not known: {nearest(format_.value, _FORMATS)}", format_.at
+            )
+        keys: dict[str, Any] = {"format": _FORMATS[format_.value]}
+        if format_.value in ("json", "raw_string"):
+            found = self.take("framing")
+            if found is not None and found.value != "newline":
+                raise WrongOption(f"framing = '{found.value}': write 'newline'", found.at)
+        if format_.value == "json":
+            self._no_registry()
+            keys["unstructured"] = bool(self.one_of("json.unstructured", BOOLEANS))
+        if format_.value == "raw_string" or keys.get("unstructured"):
+            self._one_column("raw_string" if format_.value == "raw_string" else "json.unstructured", format_.at)
+        return keys
+
+    def _no_registry(self) -> None:
+        for name in _NO_REGISTRY:
+            found = self.take(name)
+            if found is not None and found.value != "false":
+                raise WrongOption(f"{name}: there is no schema registry here. Leave it out", found.at)
+
+    def _one_column(self, what: str, at: int) -> None:
+        columns = self.in_records
+        if self.columns is not None and [column.name for column in columns] != ["value"]:
+            type_ = "TEXT" if what == "raw_string" else "JSON"
+            raise WrongOption(f"{what} has one column: write value {type_}", columns[0].at if columns else at)
+
+    def json_timestamps(self) -> str | None:
+        """rfc3339 or unix_millis."""
+        found = self.take("json.timestamp_format")
+        if found is None:
+            return None
+        chosen = found.value.lower()
+        if chosen not in ("rfc3339", "unix_millis"):
+            instead = nearest(chosen, ("rfc3339", "unix_millis"))
+            raise WrongOption(f"json.timestamp_format = '{found.value}' is not known: {instead}", found.at)
+        return chosen
+
+    def json_decimals(self) -> str | None:
+        found = self.take("json.decimal_encoding")
+        if found is not None and found.value not in ("number", "string"):
+            raise WrongOption(f"json.decimal_encoding = '{found.value}': write 'number' or 'string'", found.at)
+        return None if found is None else found.value
+
+    def json_columns(self) -> tuple[str, ...]:
+        """Those whose values are JSON."""
+        return tuple(column.name for column in self.in_records if column.is_json)
+
+    def dialect(self) -> dict[str, Any]:
+        """The keys of CSV."""
+        return {
+            "delimiter": self.text("csv.delimiter"),
+            "quote": self.text("csv.quote"),
+            "header": self.one_of("csv.header", BOOLEANS),
+            "null_values": self.read("csv.null_value", lambda text: (text,), "a text"),
+            "decimal_mark": self.one_of("csv.decimal_mark", {".": ".", ",": ","}),
+        }
+
+    def end(self) -> None:
+        """Raises WrongOption if options are left that nobody has asked for."""
+        for name, option in self._left.items():
+            if name in _NO_OPTIONS:
+                raise WrongOption(f"{name}: {_NO_OPTIONS[name]}", option.at)
+            raise WrongOption(f"there is no option {name} here: {nearest(name, self._known)}", option.at)
+
+
+def chosen(keys: Mapping[str, Any]) -> dict[str, Any]:
+    """Those with a value: others keep the default of the model."""
+    return {name: value for name, value in keys.items() if value is not None}
+
+
+def interval_seconds(text: str) -> float:
+    """10 s, 500ms, or as an INTERVAL has it: 5 seconds, 1 minute. Raises ValueError."""
+    number, _, unit = text.strip().partition(" ")
+    if (found := _UNITS.get(unit.strip().lower().removesuffix("s"))) is not None:
+        return float(number) * found
+    return seconds_of(text)
+
+
+def period_seconds(text: str) -> float:
+    """The same, not longer than periods may be. Raises ValueError."""
+    found = interval_seconds(text)
+    if not 0 <= found <= LONGEST_SECONDS:
+        raise ValueError
+    return found
+
+
+def instant(text: str) -> datetime.datetime:
+    """A time with its zone. Raises ValueError."""
+    found = datetime.datetime.fromisoformat(text)
+    if found.tzinfo is None:
+        raise ValueError
+    return found
