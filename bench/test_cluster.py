@@ -31,8 +31,8 @@ import pytest
 from arroyo_udf_plugin.cluster.database import jobs, pipelines
 from arroyo_udf_plugin.cluster.database.database import KEY_FILE, Database
 from arroyo_udf_plugin.cluster.schedulers import protocol, worker_files
-from arroyo_udf_plugin.engine.pipeline import Blackhole, Impulse
-from arroyo_udf_plugin.engine.pipeline.description import Pipeline, described
+from arroyo_udf_plugin.engine.pipeline import Blackhole, Impulse, Pipeline
+from arroyo_udf_plugin.engine.pipeline.description import described
 from conftest import note
 
 TURNS = 3

@@ -26,7 +26,8 @@ import pyarrow.csv
 import pyarrow.dataset
 
 from arroyo_udf_plugin import Function, Plugin, build, load
-from arroyo_udf_plugin.engine.pipeline.description import Checkpoints, described
+from arroyo_udf_plugin.engine.pipeline import Checkpoints
+from arroyo_udf_plugin.engine.pipeline.description import described
 from arroyo_udf_plugin.engine.planner.script import Script
 
 HERE = Path(__file__).resolve().parent

@@ -13,7 +13,8 @@ from arroyo_udf_plugin.cluster.controller.controller import Controller
 from arroyo_udf_plugin.cluster.database import pipelines
 from arroyo_udf_plugin.cluster.database.database import Changes, Database
 from arroyo_udf_plugin.cluster.schedulers.embedded import EmbeddedScheduler
-from arroyo_udf_plugin.engine.pipeline.description import Pipeline, described
+from arroyo_udf_plugin.engine.pipeline import Pipeline
+from arroyo_udf_plugin.engine.pipeline.description import described
 
 
 def settings_in(folder: Path, **changes: Any) -> Settings:

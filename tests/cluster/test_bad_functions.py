@@ -16,7 +16,7 @@ from arroyo_udf_plugin.cluster.database import history, pipelines
 from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.schedulers import protocol, worker_files
 from arroyo_udf_plugin.cluster.schedulers.process import ProcessScheduler
-from arroyo_udf_plugin.engine.pipeline.description import Blackhole, Functions, Impulse, Parts, Pipeline, Sql
+from arroyo_udf_plugin.engine.pipeline import Blackhole, Functions, Impulse, Parts, Pipeline, Sql
 
 pytestmark = pytest.mark.cluster
 

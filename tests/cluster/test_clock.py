@@ -14,7 +14,7 @@ from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.schedulers.embedded import EmbeddedScheduler
 from arroyo_udf_plugin.cluster.states import Event
 from arroyo_udf_plugin.cluster.task import JobReport, Tell
-from arroyo_udf_plugin.engine.pipeline.description import Blackhole, Impulse, Parts, Pipeline
+from arroyo_udf_plugin.engine.pipeline import Blackhole, Impulse, Parts, Pipeline
 
 DAY = 86_400.0
 

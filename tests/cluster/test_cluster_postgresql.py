@@ -14,7 +14,7 @@ from waiting import until
 from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.database.errors import InUse
 from arroyo_udf_plugin.cluster.database.places import move
-from arroyo_udf_plugin.engine.pipeline.description import Blackhole, Impulse, Pipeline
+from arroyo_udf_plugin.engine.pipeline import Blackhole, Impulse, Pipeline
 
 pytestmark = pytest.mark.server
 

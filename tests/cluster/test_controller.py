@@ -20,7 +20,7 @@ from arroyo_udf_plugin.cluster.database.models import JobRow, JobStatus
 from arroyo_udf_plugin.cluster.records import Records
 from arroyo_udf_plugin.cluster.states import Event
 from arroyo_udf_plugin.cluster.wishes import wanted
-from arroyo_udf_plugin.engine.pipeline.description import (
+from arroyo_udf_plugin.engine.pipeline import (
     Blackhole,
     Checkpoints,
     Functions,

@@ -22,7 +22,7 @@ from arroyo_udf_plugin.cluster.schedulers.embedded import IsolatingScheduler
 from arroyo_udf_plugin.cluster.schedulers.worker_output import INSTEAD, crashed_in
 from arroyo_udf_plugin.cluster.states import Event
 from arroyo_udf_plugin.cluster.task import JobReport
-from arroyo_udf_plugin.engine.pipeline.description import Blackhole, Functions, Impulse, Pipeline, Sql
+from arroyo_udf_plugin.engine.pipeline import Blackhole, Functions, Impulse, Pipeline, Sql
 
 CRASH = """
 import ctypes

@@ -17,7 +17,7 @@ from arroyo_udf_plugin.cluster.schedulers import messages, protocol
 from arroyo_udf_plugin.cluster.schedulers.process import ProcessScheduler
 from arroyo_udf_plugin.cluster.states import Event
 from arroyo_udf_plugin.cluster.task import JobReport, Task
-from arroyo_udf_plugin.engine.pipeline.description import Blackhole, Impulse, Pipeline
+from arroyo_udf_plugin.engine.pipeline import Blackhole, Impulse, Pipeline
 
 
 class Heard:

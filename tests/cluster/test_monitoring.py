@@ -20,7 +20,7 @@ from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.monitoring.exposition import Exposition
 from arroyo_udf_plugin.cluster.monitoring.metrics import METRICS, Buckets, Families
 from arroyo_udf_plugin.cluster.schedulers import protocol, worker_files
-from arroyo_udf_plugin.engine.pipeline.description import Pipeline
+from arroyo_udf_plugin.engine.pipeline import Pipeline
 from arroyo_udf_plugin.engine.planner.script import Script
 
 pytestmark = pytest.mark.cluster

@@ -18,7 +18,7 @@ from arroyo_udf_plugin.cluster.states import Event
 from arroyo_udf_plugin.cluster.task import JobReport
 from arroyo_udf_plugin.engine.execution.embedded import run_planned
 from arroyo_udf_plugin.engine.execution.stopping import StopRequest
-from arroyo_udf_plugin.engine.pipeline.description import (
+from arroyo_udf_plugin.engine.pipeline import (
     Blackhole,
     Functions,
     Impulse,

@@ -21,7 +21,7 @@ from arroyo_udf_plugin.cluster.schedulers import protocol, worker_files
 from arroyo_udf_plugin.cluster.schedulers.process import ProcessScheduler
 from arroyo_udf_plugin.cluster.states import Event
 from arroyo_udf_plugin.cluster.task import JobReport, Task
-from arroyo_udf_plugin.engine.pipeline.description import Functions, Impulse, Parts, Pipeline, Sql
+from arroyo_udf_plugin.engine.pipeline import Functions, Impulse, Parts, Pipeline, Sql
 from arroyo_udf_plugin.engine.planner.script import Script
 
 pytestmark = pytest.mark.cluster

@@ -19,7 +19,7 @@ from arroyo_udf_plugin.cluster.database import jobs, pipelines
 from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.database.models import Leftover
 from arroyo_udf_plugin.engine.execution.store import open_store
-from arroyo_udf_plugin.engine.pipeline.description import Blackhole, Impulse, Pipeline
+from arroyo_udf_plugin.engine.pipeline import Blackhole, Impulse, Pipeline
 
 COUNTS = Pipeline(name="counts", source=Impulse(rows=10), sinks=[Blackhole()])
 

@@ -23,7 +23,7 @@ from arroyo_udf_plugin.cluster.database.errors import Ended
 from arroyo_udf_plugin.engine.connectors.location import confined_to
 from arroyo_udf_plugin.engine.execution.savepoints import Savepoints
 from arroyo_udf_plugin.engine.execution.store import open_store
-from arroyo_udf_plugin.engine.pipeline.description import Files, Impulse, Parts, Pipeline, Table
+from arroyo_udf_plugin.engine.pipeline import Files, Impulse, Parts, Pipeline, Table
 from arroyo_udf_plugin.errors import InvalidArgument
 
 Make = Callable[..., Cluster]

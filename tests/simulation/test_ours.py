@@ -17,11 +17,11 @@ from arroyo_udf_plugin.engine.connectors.files import Files
 from arroyo_udf_plugin.engine.connectors.impulse import Impulse
 from arroyo_udf_plugin.engine.connectors.interface import Stage
 from arroyo_udf_plugin.engine.connectors.parts import Parts
+from arroyo_udf_plugin.engine.connectors.registry import sink_models, source_models
 from arroyo_udf_plugin.engine.connectors.table import Table
 from arroyo_udf_plugin.engine.connectors.written import Format
 from arroyo_udf_plugin.engine.execution.embedded import run_pipeline
 from arroyo_udf_plugin.engine.execution.store import open_store
-from arroyo_udf_plugin.engine.pipeline.description import SinkModel, SourceModel
 from arroyo_udf_plugin.engine.pipeline.document import pipeline_of
 from arroyo_udf_plugin.errors import InvalidArgument
 from arroyo_udf_plugin.testing import Simulation, check_sink, check_source
@@ -147,12 +147,7 @@ SOURCES = {"files", "impulse", "stdin"}
 # ---- All of them -----------------------------------------------------------------------------------------------------
 
 
-def types_of(union: Any) -> set[str]:
-    (models, _) = get_args(union)
-    return {get_args(model.model_fields["type"].annotation)[0] for model in get_args(models)}
-
-
 def test_none_is_left_out() -> None:
     """A new source or sink is named here, with its tests above."""
-    assert types_of(SourceModel) == SOURCES
-    assert types_of(SinkModel) == SINKS
+    assert {model.model_fields["type"].default for model in source_models()} == SOURCES
+    assert {model.model_fields["type"].default for model in sink_models()} == SINKS

@@ -11,7 +11,7 @@ from typing import Any
 from copies import Files, bring, of_table
 
 from arroyo_udf_plugin.engine.connectors.table import Table
-from arroyo_udf_plugin.engine.pipeline.description import Checkpoints, Pipeline
+from arroyo_udf_plugin.engine.pipeline import Checkpoints, Pipeline
 from arroyo_udf_plugin.engine.planner.script import Script
 from arroyo_udf_plugin.testing import Phase, Scenario, described
 

@@ -24,7 +24,8 @@ from arroyo_udf_plugin.cluster.database.models import Artifact, CheckpointRow, J
 from arroyo_udf_plugin.cluster.task import JobReport, Task, run
 from arroyo_udf_plugin.cluster.wishes import settings
 from arroyo_udf_plugin.engine.execution.stopping import StopRequest
-from arroyo_udf_plugin.engine.pipeline.description import Impulse, Parts, Pipeline, described
+from arroyo_udf_plugin.engine.pipeline import Impulse, Parts, Pipeline
+from arroyo_udf_plugin.engine.pipeline.description import described
 
 HERE = Path(__file__).parent
 KEY = HERE / "test.key"

@@ -33,7 +33,7 @@ from arroyo_udf_plugin.engine.connectors.table import Table
 from arroyo_udf_plugin.engine.execution import manifest, runner
 from arroyo_udf_plugin.engine.execution.restoring import checkpoints_in
 from arroyo_udf_plugin.engine.execution.store import open_store
-from arroyo_udf_plugin.engine.pipeline.description import Checkpoints, EventTime, Pipeline, Sql, Windows
+from arroyo_udf_plugin.engine.pipeline import Checkpoints, EventTime, Pipeline, Sql, Windows
 from arroyo_udf_plugin.engine.pipeline.plan import plan
 from arroyo_udf_plugin.errors import ArroyoUdfError
 from arroyo_udf_plugin.testing.turns import InTurn, ReadTurns

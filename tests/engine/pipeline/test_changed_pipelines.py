@@ -13,7 +13,7 @@ import pytest
 from arroyo_udf_plugin.engine.execution.embedded import run_pipeline
 from arroyo_udf_plugin.engine.execution.progress import Progress
 from arroyo_udf_plugin.engine.execution.stopping import StopRequest
-from arroyo_udf_plugin.engine.pipeline.description import Checkpoints, Pipeline
+from arroyo_udf_plugin.engine.pipeline import Checkpoints, Pipeline
 from arroyo_udf_plugin.engine.pipeline.document import pipeline_of
 from arroyo_udf_plugin.engine.planner.script import Script
 from arroyo_udf_plugin.errors import InvalidArgument

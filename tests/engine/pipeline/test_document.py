@@ -11,7 +11,8 @@ import pytest
 from arroyo_udf_plugin.engine.connectors.blackhole import Blackhole
 from arroyo_udf_plugin.engine.connectors.files import Files
 from arroyo_udf_plugin.engine.connectors.parts import Parts
-from arroyo_udf_plugin.engine.pipeline.description import Checkpoints, EventTime, Functions, Pipeline, described, schema
+from arroyo_udf_plugin.engine.pipeline import Checkpoints, EventTime, Functions, Pipeline
+from arroyo_udf_plugin.engine.pipeline.description import described, schema
 from arroyo_udf_plugin.engine.pipeline.document import Document, pipeline_of
 from arroyo_udf_plugin.engine.pipeline.problems import InvalidPipeline
 from arroyo_udf_plugin.errors import InvalidArgument

@@ -11,7 +11,7 @@ from arroyo_udf_plugin.engine.connectors.files import Files
 from arroyo_udf_plugin.engine.connectors.parts import Parts
 from arroyo_udf_plugin.engine.connectors.table import Table
 from arroyo_udf_plugin.engine.execution.embedded import run_pipeline
-from arroyo_udf_plugin.engine.pipeline.description import Checkpoints, Functions, Pipeline
+from arroyo_udf_plugin.engine.pipeline import Checkpoints, Functions, Pipeline
 from arroyo_udf_plugin.engine.pipeline.problems import InvalidPipeline
 from arroyo_udf_plugin.errors import ArroyoUdfError
 

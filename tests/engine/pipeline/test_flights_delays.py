@@ -27,7 +27,8 @@ import asyncpg
 import pytest
 from waiting import until
 
-from arroyo_udf_plugin.engine.pipeline.description import Checkpoints, described
+from arroyo_udf_plugin.engine.pipeline import Checkpoints
+from arroyo_udf_plugin.engine.pipeline.description import described
 from arroyo_udf_plugin.engine.planner.script import Script
 
 pytestmark = pytest.mark.pipelines

@@ -21,9 +21,8 @@ from arroyo_udf_plugin.engine.execution.embedded import run_pipeline
 from arroyo_udf_plugin.engine.operators.blocks import ORIGIN, Block, Given
 from arroyo_udf_plugin.engine.operators.operator import Operator
 from arroyo_udf_plugin.engine.operators.stages import Dead
-from arroyo_udf_plugin.engine.pipeline.description import Lookup, Pipeline
+from arroyo_udf_plugin.engine.pipeline import Lookup, Pipeline
 from arroyo_udf_plugin.engine.pipeline.explain import explained
-from arroyo_udf_plugin.engine.pipeline.lookups import lookup_plan
 from arroyo_udf_plugin.engine.pipeline.plan import plan
 from arroyo_udf_plugin.engine.pipeline.problems import InvalidPipeline
 from arroyo_udf_plugin.errors import RowError
@@ -137,7 +136,7 @@ def operator(**keys: Any) -> Operator:
     described = pipeline(**keys).operators[0]
     assert isinstance(described, Lookup)
     schema = pa.schema([("tail", pa.string())])
-    return Operator("planes", [lookup_plan(described, "planes", Given(schema))], Policy(described.on_error))
+    return Operator("planes", [described.plan("planes", Given(schema))], Policy(described.on_error))
 
 
 def block(*tails: str | None) -> Block:

@@ -19,7 +19,7 @@ from arroyo_udf_plugin import InvalidArgument, failpoints, run_pipeline
 from arroyo_udf_plugin.engine.execution.embedded import replay_planned
 from arroyo_udf_plugin.engine.execution.progress import Progress
 from arroyo_udf_plugin.engine.execution.stopping import StopRequest
-from arroyo_udf_plugin.engine.pipeline.description import Checkpoints, Pipeline
+from arroyo_udf_plugin.engine.pipeline import Checkpoints, Pipeline
 from arroyo_udf_plugin.engine.pipeline.document import Document
 from arroyo_udf_plugin.engine.pipeline.plan import plan
 from arroyo_udf_plugin.engine.pipeline.replayed import Choice

@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 from arroyo_udf_plugin import restore_pipeline, run_pipeline
 from arroyo_udf_plugin.cli import main
 from arroyo_udf_plugin.engine.execution.restoring import Restoring
-from arroyo_udf_plugin.engine.pipeline.description import Pipeline
+from arroyo_udf_plugin.engine.pipeline import Pipeline
 from arroyo_udf_plugin.engine.pipeline.document import pipeline_of
 from arroyo_udf_plugin.errors import InvalidArgument
 

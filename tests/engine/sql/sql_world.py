@@ -25,7 +25,7 @@ from arroyo_udf_plugin import failpoints
 from arroyo_udf_plugin.engine.connectors.parts import Parts
 from arroyo_udf_plugin.engine.datafusion.native_calls import RewrittenText, with_native
 from arroyo_udf_plugin.engine.execution.embedded import run_pipeline
-from arroyo_udf_plugin.engine.pipeline.description import Checkpoints, Pipeline
+from arroyo_udf_plugin.engine.pipeline import Checkpoints, Pipeline
 from arroyo_udf_plugin.engine.pipeline.plan import plan
 from arroyo_udf_plugin.engine.planner.script import Script
 from arroyo_udf_plugin.engine.planner.text import Text

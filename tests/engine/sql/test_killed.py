@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from sql_world import pipeline_of, results_of, run
 
-from arroyo_udf_plugin.engine.pipeline.description import Checkpoints, described
+from arroyo_udf_plugin.engine.pipeline import Checkpoints
+from arroyo_udf_plugin.engine.pipeline.description import described
 
 pytestmark = [pytest.mark.usefixtures("folder"), pytest.mark.once]
 

@@ -16,7 +16,7 @@ from sql_world import Killed, killer
 from arroyo_udf_plugin import failpoints
 from arroyo_udf_plugin.engine.execution.embedded import run_pipeline
 from arroyo_udf_plugin.engine.execution.progress import PipelineSummary
-from arroyo_udf_plugin.engine.pipeline.description import Checkpoints, Join, Windows
+from arroyo_udf_plugin.engine.pipeline import Checkpoints, Join, Windows
 from arroyo_udf_plugin.engine.planner.script import Script
 
 pytestmark = pytest.mark.usefixtures("folder")

@@ -13,7 +13,7 @@ from sql_world import PLANES, pipeline_of, run, run_killed
 
 from arroyo_udf_plugin.engine.connectors.database import open_database
 from arroyo_udf_plugin.engine.connectors.table import Table
-from arroyo_udf_plugin.engine.pipeline.description import Join, Lookup, Sql
+from arroyo_udf_plugin.engine.pipeline import Join, Lookup, Sql
 from arroyo_udf_plugin.engine.planner.text import InvalidQuery
 
 pytestmark = [pytest.mark.usefixtures("folder"), pytest.mark.once]

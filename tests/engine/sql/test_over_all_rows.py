@@ -18,7 +18,7 @@ from sql_world import Killed
 from arroyo_udf_plugin import failpoints, load
 from arroyo_udf_plugin.engine.datafusion.whole import Whole
 from arroyo_udf_plugin.engine.execution.embedded import run_pipeline
-from arroyo_udf_plugin.engine.pipeline.description import Checkpoints
+from arroyo_udf_plugin.engine.pipeline import Checkpoints
 from arroyo_udf_plugin.engine.pipeline.explain import explained
 from arroyo_udf_plugin.engine.pipeline.plan import plan
 from arroyo_udf_plugin.engine.planner.script import Script

@@ -15,7 +15,7 @@ import pytest
 from sql_world import FLIGHTS
 
 from arroyo_udf_plugin.engine.execution.embedded import run_pipeline
-from arroyo_udf_plugin.engine.pipeline.description import Checkpoints, Pipeline, Windows
+from arroyo_udf_plugin.engine.pipeline import Checkpoints, Pipeline, Windows
 from arroyo_udf_plugin.engine.pipeline.explain import explained
 from arroyo_udf_plugin.engine.pipeline.plan import plan
 from arroyo_udf_plugin.engine.pipeline.problems import InvalidPipeline

@@ -12,18 +12,6 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from ...engine.operators.routes import Place, place_of_source
-from ...engine.pipeline.description import (
-    Deduplicate,
-    Functions,
-    Join,
-    LookBack,
-    Lookup,
-    OperatorModel,
-    Sql,
-    Union,
-    WholeQuery,
-    Windows,
-)
 from ...engine.pipeline.plan import Planned, sink_names
 from ...engine.pipeline.routing import operator_names
 
@@ -86,42 +74,8 @@ def _operators(planned: Planned) -> list[_Box]:
     boxes = []
     for place, (operator, name) in enumerate(zip(pipeline.operators, operator_names(pipeline), strict=True)):
         inputs = routes.inputs(place)
-        kinds = ["Shuffle" if place in routes.gathering else "Forward"] * len(inputs)
-        if isinstance(operator, Join):
-            kinds = ["LeftJoin", "RightJoin"]
+        kinds = operator.edges or ["Shuffle" if place in routes.gathering else "Forward"] * len(inputs)
         own = [next(calls) for _ in getattr(operator, "calls", ())]
-        is_async = any(call.function.kind == "async" for call in own)
         edges = list(zip(inputs, kinds, strict=True))
-        boxes.append(_Box(_kind(operator, is_async), _label(operator, name), routes.is_alone(place), edges))
+        boxes.append(_Box(operator.node(own), operator.label(name), routes.is_alone(place), edges))
     return boxes
-
-
-def _kind(operator: OperatorModel, is_async: bool) -> str:
-    if isinstance(operator, LookBack):
-        return "WindowFunction"
-    if isinstance(operator, Windows):
-        if operator.by_row:
-            return "WindowFunction"
-        if operator.gap is not None:
-            return "SessionWindowAggregate"
-        sliding = operator.slide not in (None, operator.width) or operator.slide_months not in (None, operator.months)
-        return "SlidingWindowAggregate" if sliding else "TumblingWindowAggregate"
-    if isinstance(operator, Functions):
-        return "AsyncUdf" if is_async else "ArrowValue"
-    if isinstance(operator, Join):
-        return "InstantJoin" if operator.within is None else "JoinWithExpiration"
-    if isinstance(operator, Deduplicate):
-        return "Deduplicate"
-    if isinstance(operator, Lookup):
-        return "LookupJoin"
-    if isinstance(operator, WholeQuery):
-        return "Query"
-    return "Union" if isinstance(operator, Union) else "Projection"
-
-
-def _label(operator: OperatorModel, name: str) -> str:
-    if isinstance(operator, Functions):
-        return f"{name}: {', '.join(operator.calls)}"
-    if isinstance(operator, Sql):
-        return name if operator.where is None else f"{name} where {operator.where}"
-    return name

@@ -5,11 +5,15 @@ source.py    FileSource: one or more inputs as `Rows`
 sink.py      FileSink: batches to one output
 cells.py     text cells: their Arrow type, and how they are parsed
 
-interface.py                             what the engine asks of the sources and sinks of a pipeline
-impulse.py, files.py, standard_input.py   the sources, each with its keys in a description; file_source.py reads files
-parts.py, single.py, table.py, standard_output.py, blackhole.py   the sinks, the same way
-preview.py                                        a sink that shows rows in the output stream of a job
-described.py, read.py, written.py                 the keys that several have
+interface.py        what the engine asks of the sources and sinks of a pipeline
+connector.py        what a kind of table is: its source, its sink, its lookups, its place in a catalogue
+registry.py         the connectors that there are, those of installed packages, too
+impulse.py, filesystem.py, single.py, table.py, standard_input.py, standard_output.py, blackhole.py
+                    a connector each; filesystem.py: of files.py and parts.py
+preview.py          a sink that shows rows in the output stream of a job
+described.py        the base of what descriptions have; read.py, written.py: the keys that several have
+table_options.py    the options of CREATE TABLE, as connectors read them
+file_source.py      reads files
 bad_records.py                                    what happens to rows that could not be read
 
 inputs.py, formats.py, type_names.py   what names mean: files, endings, types

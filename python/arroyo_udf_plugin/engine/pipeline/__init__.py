@@ -5,6 +5,7 @@
                             └──► JSON, schema
 
 description.py   the models: `Pipeline` and its parts; those of connectors are beside their connectors
+kinds/           the kinds of operators, one file each
 document.py      a TOML or JSON text as a `Pipeline`; errors with paths and lines
 lines.py         where keys are in a TOML text
 problems.py      all that is wrong, in one error
@@ -13,7 +14,6 @@ calls.py         calls as a person writes them
 checks.py        calls against plugins, columns and types
 chain.py         operators in their places, and the columns between them
 queries.py       what is wrong with expressions in SQL
-lookups.py       a lookup against its table
 plan.py          opens source and plugins, and checks all: what the engine needs
 routing.py       which operators follow which
 inputs.py        the sources, open
@@ -40,22 +40,9 @@ if TYPE_CHECKING:
     from ..connectors.standard_input import StandardInput
     from ..connectors.standard_output import StandardOutput
     from ..connectors.table import Table
-    from .description import (
-        Checkpoints,
-        Deduplicate,
-        EventTime,
-        Functions,
-        Join,
-        LookBack,
-        Lookup,
-        NamedSource,
-        Pipeline,
-        Sql,
-        Union,
-        WholeQuery,
-        Windows,
-    )
+    from .description import Checkpoints, EventTime, NamedSource, Pipeline
     from .document import Document
+    from .kinds import Deduplicate, Functions, Join, LookBack, Lookup, Sql, Union, WholeQuery, Windows
     from .problems import InvalidPipeline, Problem
 
 __all__ = [
@@ -94,22 +81,19 @@ _AT_FIRST_USE = {
     "connectors.standard_input": ("StandardInput",),
     "connectors.standard_output": ("StandardOutput",),
     "connectors.table": ("Table",),
-    "pipeline.description": (
-        "Checkpoints",
+    "pipeline.description": ("Checkpoints", "EventTime", "NamedSource", "Pipeline"),
+    "pipeline.document": ("Document",),
+    "pipeline.kinds": (
         "Deduplicate",
-        "EventTime",
         "Functions",
         "Join",
         "LookBack",
         "Lookup",
-        "NamedSource",
-        "Pipeline",
         "Sql",
         "Union",
         "WholeQuery",
         "Windows",
     ),
-    "pipeline.document": ("Document",),
     "pipeline.problems": ("InvalidPipeline", "Problem"),
 }
 

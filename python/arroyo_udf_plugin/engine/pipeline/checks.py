@@ -9,7 +9,7 @@ import contextlib
 import dataclasses
 import itertools
 import os
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import pyarrow as pa
 from ...author.options import OPTIONS
 from ...author.options import check as check_option
 from ...build import plugin_for
-from ...errors import ArroyoUdfError, InvalidArgument, nearest, service_of
+from ...errors import InvalidArgument, nearest
 from ...host.function import Function
 from ...host.isolation import Where, cores
 from ...host.library import Plugin, load
@@ -31,35 +31,12 @@ from ..operators.blocks import ORIGIN, Block, Columns
 from ..operators.calls import Call, CallPlan
 from ..operators.watermarks import EventClock
 from .calls import WrittenCall, call_written
-from .description import Functions, Pipeline, WholeQuery
+from .description import Pipeline
 from .inputs import sources_of
+from .kinds.functions import Functions
+from .kinds.whole import WholeQuery
 from .lines import Key
-from .problems import Problem, in_keys
-from .variables import Secrets
-
-
-class Problems:
-    """What is wrong so far, without the values of variables."""
-
-    def __init__(self, secrets: Secrets) -> None:
-        self.found: list[Problem] = []
-        self._secrets = secrets
-
-    def add(self, key: Key, text: str, cause: Exception | None = None) -> None:
-        error, service = (None, "") if cause is None else (type(cause), service_of(cause))
-        self.found.append(Problem(key, self.hidden(in_keys(text)), error, service))
-
-    def hidden(self, text: str) -> str:
-        """A text without the values of variables."""
-        return self._secrets.hidden(text)
-
-    @contextlib.contextmanager
-    def at(self, *key: str | int) -> Iterator[None]:
-        """Takes in the toolkit's errors as problems with this key."""
-        try:
-            yield
-        except (ArroyoUdfError, OSError) as error:
-            self.add(key, str(error), error)
+from .problems import Problem, Problems
 
 
 class Plugins:

@@ -18,7 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ...host.policy import LETTER, Policy
+from ...host.policy import LETTER
 from ..connectors.described import Output
 from ..connectors.folder import open_folder
 from ..connectors.interface import Sink, Source, Stage
@@ -31,13 +31,15 @@ from ..operators.routes import Place, Routes
 from ..operators.stages import Dead
 from ..windows.collecting import Collecting
 from .chain import Chain, chained, operator_key
-from .checks import Problems, check_dead_letters, check_places, check_standard_output, check_times
-from .description import Functions, Lookup, OperatorModel, Pipeline, Sql, Union, WholeQuery, described
+from .checks import check_dead_letters, check_places, check_standard_output, check_times
+from .description import Pipeline, described
 from .document import pipeline_of
 from .hidden import HidingSource
 from .inputs import OpenInput, sources_of, watermarks_of
+from .kinds.functions import Functions
+from .kinds.kind import DescribedOperator
 from .lines import Key
-from .problems import InvalidPipeline
+from .problems import InvalidPipeline, Problems
 from .routing import each_once, operator_names
 from .variables import Secrets, resolved
 
@@ -85,7 +87,7 @@ class Planned:
             "name": self.name,
             **first.fingerprint(told["source"]),
             **({"sources": further} if further else {}),
-            "operators": [_asked(one) for one in told["operators"]],
+            "operators": [one.asked(own) for one, own in zip(self.pipeline.operators, told["operators"], strict=True)],
             "sinks": [_in_a_row(one) for one in told["sinks"]],
             "dead letters": told["dead_letters"] and _in_a_row(told["dead_letters"]),
             "columns": [
@@ -108,15 +110,14 @@ class Planned:
     def _is_answer(self, place: Place) -> bool:
         if place is None or place < 0:
             return False
-        if isinstance(self.pipeline.operators[place], WholeQuery):
+        if self.pipeline.operators[place].is_over_all_rows:
             return all(map(self._is_cheap, self.routes.inputs(place)))
         return self._is_cheap(place) and all(map(self._is_answer, self.routes.inputs(place)))
 
     def _is_cheap(self, place: Place) -> bool:
         if place is None or place < 0:
             return True
-        is_query = isinstance(self.pipeline.operators[place], Sql | Union | WholeQuery)
-        return is_query and all(map(self._is_cheap, self.routes.inputs(place)))
+        return self.pipeline.operators[place].is_query and all(map(self._is_cheap, self.routes.inputs(place)))
 
     @property
     def functions(self) -> list[str]:
@@ -135,7 +136,7 @@ class Planned:
         return [
             GroupOperator(stages, self.hidden)
             if isinstance(stages, GroupPlan)
-            else Operator(name, stages, *_policy(one), self.hidden, operator_key(self.pipeline, place))
+            else Operator(name, stages, one.policy, _options(one), self.hidden, operator_key(self.pipeline, place))
             for place, (one, name, stages) in enumerate(
                 zip(self.resolved.operators, names, self.chain.stages, strict=True)
             )
@@ -150,7 +151,7 @@ class Planned:
         return next(iter(self._opened(slice, stage, dead_letters=True)), None)
 
     def _opened(self, slice: int, stage: Stage | None, dead_letters: bool) -> list[Sink]:
-        problems = Problems(self.secrets)
+        problems = Problems(self.secrets.hidden)
         opened: list[Sink] = []
         for key, model, name, schema in self.outputs():
             if (key[0] == "dead_letters") == dead_letters:
@@ -164,7 +165,7 @@ class Planned:
 
     def check_free(self) -> None:
         """Raises InvalidPipeline if a run without checkpoints would find parts of another one."""
-        problems = Problems(self.secrets)
+        problems = Problems(self.secrets.hidden)
         for key, model, _, schema in [] if self.resolved.has_checkpoints else self.outputs():
             with problems.at(*key):
                 model.check_free(schema)
@@ -199,7 +200,7 @@ class Planned:
 def plan(pipeline: Pipeline, environment: Mapping[str, str] = os.environ) -> Planned:
     """Opens and checks all that a pipeline names. The caller closes it. Raises InvalidPipeline."""
     values, secrets = resolved(pipeline.model_dump(by_alias=True, warnings=False), environment)
-    problems = Problems(secrets)
+    problems = Problems(secrets.hidden)
     try:
         chosen = pipeline_of(values)
     except InvalidPipeline as error:
@@ -268,25 +269,9 @@ def _close(sources: Iterable[Source]) -> None:
             open_.callback(source.close)
 
 
-def _policy(operator: OperatorModel) -> tuple[Policy, Mapping[str, Any]]:
-    """What happens to failed rows, and the options of async functions."""
-    if isinstance(operator, Functions):
-        return Policy(operator.on_error, operator.on_timeout), operator.options
-    return Policy(operator.on_error if isinstance(operator, Sql | Lookup) else "fail"), {}
-
-
-def _asked(operator: Mapping[str, Any]) -> Any:
-    """What an operator does to rows, without names and policies; of functions in a row, their calls."""
-    if operator["type"] == "sql":
-        return {name: operator[name] for name in ("select", "where", "table", "required", "after")}
-    if operator["type"] == "lookup":
-        asked = ("type", "table", "keys", "columns", "types", "unmatched", "where", "after")
-        return {name: operator[name] for name in asked}
-    if operator["type"] in ("windows", "union", "join", "deduplicate", "look_back", "query"):
-        policies = ("on_error", "on_late", "allowed_lateness", "memory_limit", "disk_limit")
-        others = ("name", "functions", "isolation", "workers", *policies)
-        return {name: value for name, value in operator.items() if name not in others}
-    return operator["calls"] if operator["after"] is None else {"after": operator["after"], "calls": operator["calls"]}
+def _options(operator: DescribedOperator) -> Mapping[str, Any]:
+    """Of the async functions."""
+    return operator.options if isinstance(operator, Functions) else {}
 
 
 def _in_a_row(sink: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ...errors import InvalidArgument
+from ...errors import ArroyoUdfError, InvalidArgument, service_of
 from .lines import Key, line_of
 
 
@@ -59,3 +60,24 @@ def in_keys(text: str) -> str:
     """An error that names options of the command line, or what to call in Python: with what a description has."""
     text = _CONVERT.sub('cast it in an operator before, type = "sql"', text)
     return _OPTION.sub(lambda option: f'{option[1]} = ""' if option[0].endswith("''") else option[1], text)
+
+
+class Problems:
+    """What is wrong so far, without the values of variables."""
+
+    def __init__(self, hidden: Callable[[str], str] = str) -> None:
+        """hidden: a text without the values of variables."""
+        self.found: list[Problem] = []
+        self.hidden = hidden
+
+    def add(self, key: Key, text: str, cause: Exception | None = None) -> None:
+        error, service = (None, "") if cause is None else (type(cause), service_of(cause))
+        self.found.append(Problem(key, self.hidden(in_keys(text)), error, service))
+
+    @contextlib.contextmanager
+    def at(self, *key: str | int) -> Iterator[None]:
+        """Takes in the toolkit's errors as problems with this key."""
+        try:
+            yield
+        except (ArroyoUdfError, OSError) as error:
+            self.add(key, str(error), error)

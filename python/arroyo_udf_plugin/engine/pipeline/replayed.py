@@ -30,7 +30,6 @@ from ..operators.blocks import Block, Columns
 from ..operators.grouped import LATE, WINDOW_OF
 from ..operators.stages import Dead
 from ..operators.watermarks import EventClock, StillTime
-from .description import Lookup, OperatorModel, Sql, WholeQuery
 from .inputs import OpenInput
 from .plan import Planned
 
@@ -271,7 +270,7 @@ def _reasons(planned: Planned) -> Iterator[str]:
     for place in (None, *range(len(pipeline.operators))):
         if len(routes.entries(place)) + bool(routes.sinks_after(place)) > 1:
             yield f"its rows go several ways, and a dead letter does not say on which of them it failed: {_INSTEAD}"
-    if any(isinstance(one, WholeQuery) for one in pipeline.operators):
+    if any(one.is_over_all_rows for one in pipeline.operators):
         yield f"a query over all rows has answered without them: {_INSTEAD}"
     if getattr(pipeline.dead_letters, "key", ()):
         yield "a table with a key has one letter of a row, however often it failed: leave out the key"
@@ -282,10 +281,4 @@ def _reasons(planned: Planned) -> Iterator[str]:
                 f"in front of operators[{at}] a row may become several, and a dead letter does not say which of them "
                 f"failed: {_INSTEAD}"
             )
-        several = several or _makes_several(operator)
-
-
-def _makes_several(operator: OperatorModel) -> bool:
-    if isinstance(operator, Sql):
-        return any("unnest" in text.lower() for text in (operator.select or {}).values())
-    return isinstance(operator, Lookup)
+        several = several or operator.makes_several

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from ...errors import nearest
 from ..operators.routes import Place, Routes, place_of_source
-from .checks import Problems
-from .description import Functions, Join, OperatorModel, Pipeline, Union, WaitingOperator, WholeQuery, Windows
+from .description import Pipeline
 from .lines import Key
+from .problems import Problems
 
 _SOURCE = "source"
-_INPUT_KEYS = {Union: "`inputs`", Join: "`left` and `right`", WholeQuery: "`tables`"}
 
 
 def routes_of(pipeline: Pipeline, problems: Problems) -> Routes | None:
@@ -34,11 +32,11 @@ def routes_of(pipeline: Pipeline, problems: Problems) -> Routes | None:
 
     for place, (operator, name) in enumerate(zip(pipeline.operators, operator_names(pipeline), strict=True)):
         key: Key = ("operators", place)
-        if isinstance(operator, Union | Join | WholeQuery):
+        inputs = operator.named_inputs()
+        if inputs is not None:
             if operator.after is not None:
-                keys = _INPUT_KEYS[type(operator)]
-                problems.add((*key, "after"), f"a {operator.type} has {keys}: leave it out")
-            own = [place_of(one, (*key, *at), None) for at, one in _inputs(operator)]
+                problems.add((*key, "after"), f"a {operator.type} has {operator.inputs_key}: leave it out")
+            own = [place_of(one, (*key, *at), None) for at, one in inputs]
             before.append(own[0])
             beside[place] = own[1:]
         else:
@@ -50,12 +48,12 @@ def routes_of(pipeline: Pipeline, problems: Problems) -> Routes | None:
     sinks = [place_of(sink.after, ("sinks", number, "after"), last) for number, sink in enumerate(pipeline.sinks)]
     if len(problems.found) > before_it:
         return None
-    gathering = [place for place, one in enumerate(pipeline.operators) if isinstance(one, WaitingOperator | WholeQuery)]
+    gathering = [place for place, one in enumerate(pipeline.operators) if one.gathers]
     routes = Routes(before, sinks, gathering, beside)
     for place in beside:
         if pipeline.parallelism == 1 and not _have_windows(pipeline, routes, place):
             continue  # whatever is gathered, it is there
-        if place in gathering and not _are_of_one_time(pipeline.operators[place]):
+        if place in gathering and not pipeline.operators[place].is_of_one_time:
             continue  # rows that were not gathered are now
         gathered = {routes.is_behind_gathering(one) or one in gathering for one in routes.inputs(place)}
         if len(gathered) > 1:
@@ -74,36 +72,18 @@ def routes_of(pipeline: Pipeline, problems: Problems) -> Routes | None:
     return None if len(problems.found) > before_it else routes
 
 
-def _are_of_one_time(operator: OperatorModel) -> bool:
-    """Whether it makes something of rows with the same event time."""
-    return isinstance(operator, Windows) or (isinstance(operator, Join) and operator.within is None)
-
-
 def _have_windows(pipeline: Pipeline, routes: Routes, place: Place) -> bool:
     """Whether rows have come through windows, or are joined by the same time: others beside them have another one."""
-    if place is None or place < 0 or isinstance(pipeline.operators[place], WholeQuery):
+    if place is None or place < 0 or pipeline.operators[place].is_over_all_rows:
         return False
-    if _are_of_one_time(pipeline.operators[place]):
+    if pipeline.operators[place].is_of_one_time:
         return True
     return any(_have_windows(pipeline, routes, before) for before in routes.inputs(place))
 
 
-def _inputs(operator: Union | Join | WholeQuery) -> list[tuple[Key, str]]:
-    """Whose rows an operator takes, each with its key."""
-    if isinstance(operator, WholeQuery):
-        return [(("tables", table), name) for table, name in operator.tables.items()]
-    if isinstance(operator, Join):
-        return [(("left",), operator.left), (("right",), operator.right)]
-    return [(("inputs", number), name) for number, name in enumerate(operator.inputs)]
-
-
 def operator_names(pipeline: Pipeline) -> list[str]:
     """Of the operators, for people; each once."""
-    return each_once([one.name or _name(one) for one in pipeline.operators])
-
-
-def _name(operator: OperatorModel) -> str:
-    return Path(operator.plugin).stem.removeprefix("lib") if isinstance(operator, Functions) else operator.type
+    return each_once([one.name or one.default_name for one in pipeline.operators])
 
 
 def each_once(names: Sequence[str]) -> list[str]:

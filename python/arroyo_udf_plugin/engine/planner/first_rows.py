@@ -14,7 +14,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..datafusion.query import WrongQuery
-from ..pipeline.description import Deduplicate
+from ..pipeline.kinds.deduplicate import Deduplicate
 from .expressions import CallExpression, Column, Expression
 from .flow import TIME, Flow, NeedsTime, Node
 from .functions import PlannedUdf

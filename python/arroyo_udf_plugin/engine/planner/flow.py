@@ -17,22 +17,17 @@ from ..connectors.described import Output
 from ..datafusion.query import Query, Select
 from ..datafusion.whole import Whole
 from ..operators.blocks import Given
-from ..pipeline.chain import first_rows_of, grouping_of, joining_of, looking_of, merged
-from ..pipeline.description import (
-    Deduplicate,
-    Functions,
-    Join,
-    LookBack,
-    Lookup,
-    OperatorModel,
-    Sql,
-    Union,
-    WaitingOperator,
-    WholeQuery,
-    Windows,
-)
+from ..pipeline.kinds.deduplicate import Deduplicate
+from ..pipeline.kinds.functions import Functions
+from ..pipeline.kinds.join import Join
+from ..pipeline.kinds.kind import DescribedOperator, WaitingOperator
+from ..pipeline.kinds.look_back import LookBack
+from ..pipeline.kinds.lookup import Lookup
+from ..pipeline.kinds.sql import Sql
+from ..pipeline.kinds.union import Union, merged
+from ..pipeline.kinds.whole import WholeQuery
+from ..pipeline.kinds.windows import Windows
 from ..pipeline.lines import Key
-from ..pipeline.lookups import lookup_plan
 from ..pipeline.variables import resolved
 from ..windows.collecting import Inputs
 from ..windows.joining import Sides
@@ -100,7 +95,7 @@ class Flow:
 
     def __init__(self, settings: FlowSettings) -> None:
         self.settings = settings
-        self.operators: list[OperatorModel] = []
+        self.operators: list[DescribedOperator] = []
         self.sinks: list[Output] = []
         self.places: dict[Key, int] = {}
         self._names = {SOURCE}
@@ -147,23 +142,23 @@ class Flow:
     def windows(self, before: Node, operator: Windows, at: int) -> Node:
         """operator: without its places. Raises WrongQuery."""
         placed = self._waiting(operator, before).model_copy(update={"after": self._after(before)})
-        return self._added(placed, opened(grouping_of(operator), before.schema).schema, at)
+        return self._added(placed, opened(operator.grouping(), before.schema).schema, at)
 
     def deduplicate(self, before: Node, operator: Deduplicate, at: int) -> Node:
         """operator: without its places. Raises WrongQuery."""
         placed = self._waiting(operator, before).model_copy(update={"after": self._after(before)})
-        return self._added(placed, opened(first_rows_of(operator), before.schema).schema, at).as_known(before)
+        return self._added(placed, opened(operator.first_rows(), before.schema).schema, at).as_known(before)
 
     def look_back(self, before: Node, operator: LookBack, at: int) -> Node:
         """operator: without its places. Raises WrongQuery."""
         placed = self._waiting(operator, before).model_copy(update={"after": self._after(before)})
-        return self._added(placed, opened(looking_of(operator), before.schema).schema, at).as_known(before)
+        return self._added(placed, opened(operator.looking(), before.schema).schema, at).as_known(before)
 
     def lookup(self, before: Node, operator: Lookup, at: int) -> Node:
         """operator: without its places. Raises WrongQuery for its condition, InvalidArgument."""
         placed = operator.model_copy(update={"name": self._named(operator.name or ""), "after": self._after(before)})
         values, secrets = resolved(placed.model_dump(by_alias=True, warnings=False), os.environ)
-        plan = lookup_plan(Lookup.model_validate(values), placed.name or "", Given(before.schema), secrets.hidden)
+        plan = Lookup.model_validate(values).plan(placed.name or "", Given(before.schema), secrets.hidden)
         return self._added(placed, plan.schema, at)
 
     def union(self, nodes: Sequence[Node], name: str, at: int) -> Node:
@@ -194,18 +189,14 @@ class Flow:
         _, before = self._found(operator)
         return {source for other in before for source in self.sources_of(other)} or {operator}
 
-    def _found(self, operator: str) -> tuple[OperatorModel | None, Iterable[str]]:
+    def _found(self, operator: str) -> tuple[DescribedOperator | None, Iterable[str]]:
         """An operator, and those whose rows it gets, by name; of a source, nothing."""
         place = next((place for place, one in enumerate(self.operators) if one.name == operator), None)
         if place is None:
             return None, ()
         one = self.operators[place]
-        if isinstance(one, Union):
-            return one, one.inputs
-        if isinstance(one, Join):
-            return one, (one.left, one.right)
-        if isinstance(one, WholeQuery):
-            return one, one.tables.values()
+        if (inputs := one.named_inputs()) is not None:
+            return one, [name for _, name in inputs]
         return one, [one.after or (self.operators[place - 1].name or "" if place else SOURCE)]
 
     def _have_waited(self, operator: str) -> bool:
@@ -215,7 +206,7 @@ class Flow:
 
     def join(self, left: Node, right: Node, operator: Join, at: int) -> Node:
         """Raises WrongQuery."""
-        joining = joining_of(operator)
+        joining = operator.joining()
         sides = Sides([left.schema, right.schema], joining.time, joining.needed)
         return self._added(self._waiting(operator, left, right), opened(joining, sides.schema).schema, at)
 
@@ -251,9 +242,9 @@ class Flow:
     def sink(self, before: Node, sink: Output, at: int) -> None:
         """Takes rows. sink: without `after`."""
         self.places["sinks", len(self.sinks)] = at
-        self.sinks.append(sink.model_copy(update={"after": before.operator}))  # type: ignore[arg-type]
+        self.sinks.append(sink.model_copy(update={"after": before.operator}))
 
-    def _added(self, operator: OperatorModel, schema: pa.Schema, at: int) -> Node:
+    def _added(self, operator: DescribedOperator, schema: pa.Schema, at: int) -> Node:
         self.places["operators", len(self.operators)] = at
         self.operators.append(operator)
         return Node(operator.name or "", schema)

@@ -23,8 +23,7 @@ from ..connectors.cells import CellType
 from ..datafusion.feed import context, functions_by_kind
 from ..datafusion.query import WrongQuery
 from ..datafusion.tokens import quoted, tokens
-from ..pipeline.chain import grouping_of
-from ..pipeline.description import MOST_MONTHS, Windows
+from ..pipeline.kinds.windows import MOST_MONTHS, Windows
 from .diagnostics import WINDOWS, wrong_query
 from .expressions import CallExpression, Column, Expression
 from .flow import TIME, Flow, Node
@@ -203,7 +202,7 @@ class Grouped:
             raise Wrong(f"write {kind.example}", at)
         window = _Window(expression, _lengths(kind, intervals, at))
         try:
-            grouping_of(self._operator(window, {}))
+            self._operator(window, {}).grouping()
         except InvalidArgument as error:
             raise Wrong(str(error), at) from None
         return window

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from ...errors import nearest
 from ..datafusion.query import WrongQuery
 from ..datafusion.tokens import quoted
-from ..pipeline.description import Join as JoinModel
+from ..pipeline.kinds.join import Join as JoinModel
 from ..windows.join_query import Within
 from .expressions import Column, Expression, Operation, conjuncts, without_queries
 from .flow import TIME, Flow, NeedsTime, Node

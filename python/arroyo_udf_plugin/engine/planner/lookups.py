@@ -19,7 +19,7 @@ from ...errors import InvalidArgument
 from ..connectors.lookup_table import WrongColumn, lookup_table
 from ..datafusion.query import Select, WrongQuery
 from ..datafusion.tokens import column_name, quoted
-from ..pipeline.description import Lookup
+from ..pipeline.kinds.lookup import Lookup
 from ..pipeline.variables import resolved
 from .diagnostics import wrong_query
 from .expressions import Column, Expression, Operation, conjuncts, without_queries

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 
 from ..datafusion.query import WrongQuery
 from ..datafusion.tokens import column_name, quoted
-from ..pipeline.description import LookBack, Windows
+from ..pipeline.kinds.look_back import LookBack
+from ..pipeline.kinds.windows import Windows
 from .diagnostics import wrong_query
 from .expressions import CallExpression, Column, Expression
 from .flow import TIME, Flow, NeedsTime, Node

@@ -13,7 +13,8 @@ from ...host.isolation import ISOLATIONS, MOST_WORKERS
 from ...host.policy import ACTIONS
 from ..connectors.described import Output
 from ..connectors.table_options import period_seconds
-from ..pipeline.description import Checkpoints, OperatorModel, WaitingOperator
+from ..pipeline.description import Checkpoints
+from ..pipeline.kinds.kind import DescribedOperator, WaitingOperator
 from ..pipeline.lines import Key
 from .flow import FlowSettings
 from .statements import CreateTable, Set
@@ -78,7 +79,7 @@ class ChosenSettings:
         if place is not None and not wanting:
             yield Wrong("nothing sends rows here: write SET on_error = 'dead_letter'", place.at)
 
-    def check_windows(self, operators: Iterable[OperatorModel]) -> Iterator[Wrong]:
+    def check_windows(self, operators: Iterable[DescribedOperator]) -> Iterator[Wrong]:
         """What is said of windows is of no use without them."""
         if not any(isinstance(one, WaitingOperator) for one in operators):
             for name in ("on_late", "allowed_lateness"):

@@ -131,12 +131,14 @@ def _connector(table: CreateTable) -> Connector:
 
 def _made(table: CreateTable, make: Callable[[TableOptions], _Made], *others: str) -> _Made:
     """others: options that are read elsewhere."""
-    columns = table.columns and [
+    columns = [
         TableColumn(column.name, column.type, column.at, column.metadata, column.is_json)
-        for column in table.columns
+        for column in table.columns or ()
         if not column.generated
     ]
-    options = TableOptions(table.name, table.at, table.options, columns, table.primary_key)
+    options = TableOptions(
+        table.name, table.at, table.options, None if table.columns is None else columns, table.primary_key
+    )
     for name in ("connector", "type", *others):
         options.take(name)
     try:
