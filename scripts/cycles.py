@@ -8,8 +8,8 @@ A file uses another if a path in it (`crate::a::B`, `super::B`, `child::B`, also
 file. Re-exports are followed to the file that defines the item. Two things do not count: code for tests, and paths that
 start with `$crate`, because they belong to the crate that uses the macro.
 
-One type may have its methods in several files of a folder: a file with an `impl` for a type of its folder's mod.rs and
-that mod.rs count as one file.
+One type may have its methods in several files of a folder: if a file has an `impl` for a type of its folder's mod.rs, its
+uses of that mod.rs do not count either. Its uses of its neighbours do.
 """
 
 import re
@@ -120,17 +120,14 @@ class Crate:
         return self.find(further, module, seen | {(module, name)}) or (module, name)
 
     def edges(self) -> dict[Module, dict[Module, set[str]]]:
-        together = {module: module for module in self.files}
-        for module in sorted(self.files):
-            parent = self.files.get(module[:-1]) if module else None
-            if parent is not None and module[:-1] and self.files[module].implements & parent.types:
-                together[module] = together[module[:-1]]
         edges: dict[Module, dict[Module, set[str]]] = defaultdict(lambda: defaultdict(set))
         for module, file in self.files.items():
+            parent = self.files[module[:-1]] if len(module) > 1 else None
+            above = module[:-1] if parent is not None and file.implements & parent.types else None
             for path in file.paths:
                 target = self.find(path, module)
-                if target is not None and together[target[0]] != together[module]:
-                    edges[together[module]][together[target[0]]].add(target[1] or "::".join(target[0]))
+                if target is not None and target[0] not in (module, above):
+                    edges[module][target[0]].add(target[1] or "::".join(target[0]))
         return edges
 
 

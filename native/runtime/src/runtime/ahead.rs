@@ -9,8 +9,9 @@
 //! it was left. The host is told of it [`TOLD`](super::wake_ups::TOLD) later at most, whatever the executor does then: who
 //! leaves the first outcome that nobody is to tell of asks the timer.
 
-use super::executor::{After, Attempt, Orders, Seat};
+use super::executor::{After, Attempt, Orders};
 use super::outbox::{Outbox, ROOM};
+use super::seat::Seat;
 use super::seats::SeatState;
 use super::time_slice::next_rows;
 use super::{Runtime, State};

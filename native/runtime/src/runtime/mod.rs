@@ -3,7 +3,8 @@
 //! | module         | what it does                                                                  |
 //! |----------------|-------------------------------------------------------------------------------|
 //! | [`host`]       | the host's side: send, drain, cancel, statistics, stop                        |
-//! | [`executor`]   | the executor's side: turns, attempts and how they ended, closing              |
+//! | [`executor`]   | what an executor is: turns and their duties                                   |
+//! | [`seat`]       | the executor's side: its seat, attempts and how they ended, closing           |
 //! | `seats`        | which executor is woken, and which one runs an attempt                        |
 //! | [`ahead`]      | rows that an executor takes ahead                                             |
 //! | `outbox`       | what it says of them without the lock                                         |
@@ -27,6 +28,7 @@ mod outbox;
 pub mod remote;
 #[cfg(test)]
 pub mod samples;
+pub mod seat;
 mod seats;
 #[cfg(all(test, not(loom)))]
 mod tests;
@@ -34,8 +36,9 @@ pub mod time_slice;
 pub mod wake_ups;
 
 pub use ahead::Ahead;
-pub use executor::{After, Attempt, Executor, Orders, Seat, Turn, WeakSeat};
+pub use executor::{After, Attempt, Executor, Orders, Turn};
 pub use host::{Drained, NotTaken, Put};
+pub use seat::{Seat, WeakSeat};
 pub use time_slice::TimeSlice;
 pub use wake_ups::{NEWS, SPACE};
 
