@@ -11,7 +11,9 @@
 //! Assumes: only the loop's thread uses it.
 
 use crate::gil;
+use crate::object::Owned;
 use arroyo_udf_plugin::sync::Unpoisoned;
+use pyo3_ffi::*;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -74,6 +76,21 @@ unsafe fn give_way() {
                 std::thread::sleep(PAUSE);
             }
         });
+    }
+}
+
+/// How long a thread waits for the GIL until CPython makes the holder switch, in nanoseconds; 0 if Python does not say.
+///
+/// # Safety
+/// The GIL is held; no exception is set.
+pub unsafe fn switch_interval() -> u64 {
+    // SAFETY: passed on. What `sys` has is borrowed, and stays while nothing else runs.
+    unsafe {
+        let ask = PySys_GetObject(c"getswitchinterval".as_ptr());
+        let seconds = if ask.is_null() { None } else { Owned::new(PyObject_CallNoArgs(ask)) };
+        let seconds = seconds.map_or(0.0, |seconds| PyFloat_AsDouble(seconds.ptr()));
+        PyErr_Clear(); // of a function that somebody has put in its place
+        (seconds * 1e9) as u64
     }
 }
 
