@@ -25,7 +25,6 @@ from arroyo_udf_plugin.engine.operators.blocks import Block, Columns, Given
 from arroyo_udf_plugin.engine.operators.grouped import GroupOperator, GroupPlan
 from arroyo_udf_plugin.engine.operators.operator import Operator
 from arroyo_udf_plugin.engine.pipeline import Blackhole, Files, Functions, Lookup, Pipeline
-from arroyo_udf_plugin.engine.pipeline.lookups import lookup_plan
 from arroyo_udf_plugin.engine.pipeline.plan import plan
 from arroyo_udf_plugin.engine.planner.script import Script
 from arroyo_udf_plugin.engine.windows.grouping import Grouping
@@ -286,7 +285,7 @@ def test_lookups(compare: Compare, tmp_path: Path) -> None:
     blocks = [Columns(batch.schema).block(Rows("rows", 1, batch)) for batch in given]
     uri, columns = f"sqlite:{tmp_path / 'planes.db'}", {"maker": "maker", "seats": "seats", "year": "year"}
     lookup = Lookup(uri=uri, table="planes", keys={"tail": "tail"}, columns=columns, cache_seconds=3600.0)
-    operator = Operator("planes", [lookup_plan(lookup, "planes", Given(given[0].schema))])
+    operator = Operator("planes", [lookup.plan("planes", Given(given[0].schema))])
     operator.start()
     table = {tail: found for tail, *found in rows}
 

@@ -8,8 +8,8 @@ A file uses another if a path in it (`crate::a::B`, `super::B`, `child::B`, also
 file. Re-exports are followed to the file that defines the item. Two things do not count: code for tests, and paths that
 start with `$crate`, because they belong to the crate that uses the macro.
 
-One type may have its methods in several files of a folder: if a file has an `impl` for a type of its folder's mod.rs, its
-uses of that mod.rs do not count either. Its uses of its neighbours do.
+One type may have its methods in several files of a folder: if a file has an `impl` for a type of its folder's mod.rs,
+its uses of that mod.rs do not count either. Its uses of its neighbours do.
 """
 
 import re

@@ -332,10 +332,10 @@ def test_23_the_interval_of_impulse_is_microseconds_as_its_form_says(shared: Cli
     assert shared.post("/api/v1/connection_tables", json=table).status_code == 200
     made = shared.post("/api/v1/pipelines/validate_query", json={"query": "SELECT counter FROM interval;"})
     assert made.json()["errors"] == []
-    from arroyo_udf_plugin.cluster.api.connectors import KINDS, config_of
-    from arroyo_udf_plugin.engine.planner.tables import interval_seconds
+    from arroyo_udf_plugin.cluster.api.connectors import catalogue, form_of
+    from arroyo_udf_plugin.engine.connectors.table_options import interval_seconds
 
-    options = config_of(KINDS["impulse"].table, table["config"]).options()  # type: ignore[arg-type]
+    options = form_of(catalogue()["impulse"].table, table["config"]).options()  # type: ignore[arg-type]
     assert interval_seconds(options["event_time_interval"]) == pytest.approx(1500e-6)
 
 
