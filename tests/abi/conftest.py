@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from arroyo_udf_plugin._cdef import ffi
 
+from arroyo_udf_plugin._cdef import ffi
 from arroyo_udf_plugin.build import build, c
 from arroyo_udf_plugin.build.cache import PluginIdentity, Resolution
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from arroyo_udf_plugin._cdef import ffi
 
 from arroyo_udf_plugin import build
+from arroyo_udf_plugin._cdef import ffi
 
 OK, INVALID_ARGUMENT, RESULTS, TIMED_OUT = 0, 16, 1, 2
 FOREVER_NS = 2**64 - 1

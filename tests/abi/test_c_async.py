@@ -13,9 +13,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from arroyo_udf_plugin._cdef import ffi
 
 from arroyo_udf_plugin import BuildError, InvalidArgument, UnsupportedCall, UserCodeError, build, load
+from arroyo_udf_plugin._cdef import ffi
 from arroyo_udf_plugin.build import c
 from arroyo_udf_plugin.build.cache import Resolution
 

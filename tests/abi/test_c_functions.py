@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from arroyo_udf_plugin._cdef import ffi
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from arroyo_udf_plugin._cdef import ffi
 
 OK, INVALID_ARGUMENT, NOT_IMPLEMENTED = 0, 16, 21
 SOURCE = Path(__file__).with_name("functions.c")

@@ -14,9 +14,9 @@ from pathlib import Path
 import cffi
 import pyarrow as pa
 import pytest
-from arroyo_udf_plugin._cdef import ffi
 
 from arroyo_udf_plugin import build, load
+from arroyo_udf_plugin._cdef import ffi
 from arroyo_udf_plugin.build import python as build_python
 
 HERE = Path(__file__).resolve().parent

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
-from arroyo_udf_plugin._cdef import ffi
 from c_arrays import Exported, Node, Regions, Type, UnreadableError, check_offsets, value
 
+from arroyo_udf_plugin._cdef import ffi
 from arroyo_udf_plugin._native import check_run, layout
 
 OK, WOULD_BLOCK, READY, END, STUCK, INVALID_ARGUMENT, INVALID_STATE = 0, 1, 2, 3, 4, 16, 17

@@ -22,7 +22,6 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from arroyo_udf_plugin._cdef import ffi
 from c_arrays import OFFSETS, WIDTHS, Exported, Node, Type, resize, why_refused
 from opened import (
     ERRORS,
@@ -35,6 +34,8 @@ from opened import (
     Plugin,
     demand,
 )
+
+from arroyo_udf_plugin._cdef import ffi
 
 VALUE, ERROR = 0, 1
 PATIENCE_NS = 20_000_000_000  # for results: a hang

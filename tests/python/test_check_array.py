@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from arroyo_udf_plugin._cdef import ffi
 
+from arroyo_udf_plugin._cdef import ffi
 from arroyo_udf_plugin._native import check_drained, check_run, layout, ledger
 
 TEXTS = pa.array(["one", None, "", "drei", "vier"])
