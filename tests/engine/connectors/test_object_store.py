@@ -120,7 +120,7 @@ def test_a_store_without_obstore_says_what_to_install(monkeypatch: pytest.Monkey
         return import_(name, *arguments)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(InvalidArgument, match=r"s3://rows/in/a\.csv: .* pip install 'arroyo_udf_plugin\[pipeline\]'"):
+    with pytest.raises(InvalidArgument, match=r"s3://rows/in/a\.csv: .* pip install 'arroyo_udf_plugin\[engine\]'"):
         found(["s3://rows/in/a.csv"], None)
 
 

@@ -117,7 +117,7 @@ def test_windows_over_text_name_the_type_to_give(folder: Path) -> None:
 
 def test_without_datafusion_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "datafusion", None)
-    with pytest.raises(InvalidArgument, match=r"pip install 'arroyo_udf_plugin\[sql\]'"):
+    with pytest.raises(InvalidArgument, match=r"pip install 'arroyo_udf_plugin\[engine\]'"):
         plan(described(PER_MINUTE)).close()
 
 

@@ -68,8 +68,8 @@ def test_the_result_of_an_engine_that_is_killed(name: str, monkeypatch: pytest.M
 def test_the_result_if_datafusion_takes_batches_in_documented_ways_only(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("sql.feed", "sql.query", "windows.grouping"):
-        monkeypatch.setattr(f"arroyo_udf_plugin.{module}.works", lambda: False)
+    for module in ("datafusion.feed", "datafusion.query", "windows.grouping"):
+        monkeypatch.setattr(f"arroyo_udf_plugin.engine.{module}.works", lambda: False)
     assert run(ANSWERED[name].text, UDFS) == ANSWERED[name].results
 
 

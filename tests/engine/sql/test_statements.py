@@ -342,7 +342,7 @@ def test_two_functions_of_one_name() -> None:
 
 def test_without_datafusion_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "datafusion", None)
-    with pytest.raises(InvalidArgument, match=r"pip install 'arroyo_udf_plugin\[sql\]'"):
+    with pytest.raises(InvalidArgument, match=r"pip install 'arroyo_udf_plugin\[engine\]'"):
         Script("query.sql", f"{FLIGHTS_TABLE} SELECT id FROM flights")
 
 

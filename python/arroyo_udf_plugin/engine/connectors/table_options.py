@@ -67,7 +67,7 @@ class Option:
 
 
 @dataclass(frozen=True)
-class TableColumn:
+class SqlColumn:
     """A column that the connector has. metadata: the key of METADATA FROM. is_json: its type is JSON."""
 
     name: str
@@ -86,7 +86,7 @@ class TableOptions:
         table: str,
         at: int,
         options: Mapping[str, Option],
-        columns: Sequence[TableColumn] | None = None,
+        columns: Sequence[SqlColumn] | None = None,
         primary_key: Sequence[str] = (),
     ) -> None:
         self.table, self.at, self.columns, self.primary_key = table, at, columns, tuple(primary_key)
@@ -94,7 +94,7 @@ class TableOptions:
         self._known: list[str] = []
 
     @property
-    def in_records(self) -> list[TableColumn]:
+    def in_records(self) -> list[SqlColumn]:
         """The columns that are in the connector's records."""
         return [column for column in self.columns or () if column.metadata is None]
 

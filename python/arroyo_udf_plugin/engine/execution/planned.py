@@ -18,7 +18,7 @@ from ..operators.stages import Dead
 from ..operators.watermarks import EventClock
 
 
-class Input(Protocol):
+class PlannedInput(Protocol):
     """A source of a pipeline.
 
     idle_seconds: after which a source without rows holds no watermark back; None: it always does.
@@ -56,7 +56,7 @@ class PlannedPipeline(Protocol):
     @property
     def parallelism(self) -> int: ...
     @property
-    def inputs(self) -> Sequence[Input]: ...
+    def inputs(self) -> Sequence[PlannedInput]: ...
     @property
     def calls(self) -> Sequence[Call]: ...
 

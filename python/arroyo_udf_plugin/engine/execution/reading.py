@@ -23,7 +23,7 @@ from ..operators.routes import Place
 from ..operators.stages import Dead
 from ..operators.watermarks import SliceTime, Watermark
 from .idleness import Idleness
-from .planned import Input
+from .planned import PlannedInput
 from .shares import Shares
 
 Reader = Callable[[], Coroutine[Any, Any, None]]
@@ -56,7 +56,13 @@ class SourceReading:
     """
 
     def __init__(
-        self, input: Input, place: Place, shares: Shares, slice: int, taking: Taking, watermarks: Sequence[int | None]
+        self,
+        input: PlannedInput,
+        place: Place,
+        shares: Shares,
+        slice: int,
+        taking: Taking,
+        watermarks: Sequence[int | None],
     ) -> None:
         self.place = place
         self._input, self._shares, self._slice, self._taking = input, shares, slice, taking

@@ -9,7 +9,7 @@ from ...errors import nearest
 from ..connectors.connector import Connector
 from ..connectors.described import Input, Output
 from ..connectors.registry import broken, connectors
-from ..connectors.table_options import LONGEST_SECONDS, TableColumn, TableOptions, WrongOption
+from ..connectors.table_options import LONGEST_SECONDS, SqlColumn, TableOptions, WrongOption
 from .statements import CreateTable
 from .text import Wrong
 
@@ -132,7 +132,7 @@ def _connector(table: CreateTable) -> Connector:
 def _made(table: CreateTable, make: Callable[[TableOptions], _Made], *others: str) -> _Made:
     """others: options that are read elsewhere."""
     columns = [
-        TableColumn(column.name, column.type, column.at, column.metadata, column.is_json)
+        SqlColumn(column.name, column.type, column.at, column.metadata, column.is_json)
         for column in table.columns or ()
         if not column.generated
     ]
