@@ -18,7 +18,7 @@ pytestmark = pytest.mark.once
 class Appending:
     """A sink that shows rows as they come, and forgets that it has."""
 
-    name, resumable = "appending", True
+    name = "appending"
 
     def __init__(self, folder: Path) -> None:
         self._path, self._rows = folder / "rows", list[int]()

@@ -19,7 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..engine.connectors.interface import Json, Sink, Source, Stage
+from ..engine.connectors.interface import Json, Source, Stage, TransactionalSink
 from ..engine.connectors.parts import Parts
 from ..engine.connectors.source import Rows
 from .report import Report
@@ -79,7 +79,7 @@ SECOND = FIRST | {"c": [[7], [8, 9]]}
 
 def sink_scenario(
     folder: Path,
-    sink: Callable[[pa.Schema, int, Stage | None], Sink],
+    sink: Callable[[pa.Schema, int, Stage | None], TransactionalSink],
     shown: Callable[[], list[int]],
     urls: Sequence[str] = (),
 ) -> Scenario:
@@ -106,7 +106,7 @@ def sink_scenario(
 
 def check_sink(
     folder: Path,
-    sink: Callable[[pa.Schema, int, Stage | None], Sink],
+    sink: Callable[[pa.Schema, int, Stage | None], TransactionalSink],
     shown: Callable[[], list[int]],
     urls: Sequence[str] = (),
     most: int | None = None,
@@ -115,8 +115,8 @@ def check_sink(
     has gone back to an older checkpoint, it shows them once or says that it will not.
 
     folder: it writes below it, or to object stores at `urls`; everything there is removed again and again.
-    sink: makes the sink of a slice, as `Sink` of `connectors.interface` has it, from (schema, slice, stage). The schema
-    has one column, n. shown: the numbers that can be seen now. most: see `Simulation`.
+    sink: makes the sink of a slice, as `TransactionalSink` of `connectors.interface` has it, from (schema, slice,
+    stage). The schema has one column, n. shown: the numbers that can be seen now. most: see `Simulation`.
     """
     report = Report()
     for width in (1, 2):

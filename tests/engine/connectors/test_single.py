@@ -14,6 +14,7 @@ from streams import read
 
 from arroyo_udf_plugin import InvalidArgument
 from arroyo_udf_plugin.engine.connectors.blackhole import Blackhole
+from arroyo_udf_plugin.engine.connectors.interface import TransactionalSink
 from arroyo_udf_plugin.engine.connectors.single import File
 from arroyo_udf_plugin.engine.connectors.standard_output import StandardOutput
 from arroyo_udf_plugin.engine.execution.store import open_store
@@ -61,7 +62,7 @@ def test_with_checkpoints_one_file_is_refused_and_parts_are_named(tmp_path: Path
         File(path=str(tmp_path / "rows.csv")).sink(SCHEMA, 0, stage, "pipeline", "sink")
     for model in (File(path=str(tmp_path / "rows.csv")), Blackhole()):
         sink = model.sink(SCHEMA, 0, None, "pipeline", "sink")
-        assert sink.resumable == isinstance(model, Blackhole)
+        assert isinstance(sink, TransactionalSink) == isinstance(model, Blackhole) == model.resumable
         sink.close()
 
 

@@ -162,8 +162,6 @@ class World:
 
 
 class WorldSink:
-    resumable = True
-
     def __init__(self, world: World, name: str, slice: int, is_staged: bool) -> None:
         self.name = name
         self._world, self._slice, self._is_staged = world, slice, is_staged

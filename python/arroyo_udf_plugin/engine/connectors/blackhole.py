@@ -47,8 +47,6 @@ CONNECTOR = Connector(
 class BlackholeSink:
     """rows: how many were written."""
 
-    resumable = True
-
     def __init__(self, name: str) -> None:
         self.name = name
         self.rows = 0

@@ -7,10 +7,10 @@ A source is cut into partitions, each with a name that stays the same when the e
 the next row to read, as JSON. All that a partition does follows from its name and that position. A slice reads its
 share of the partitions.
 
-A sink takes the rows of one slice. With checkpoints, rows go epoch by epoch: `seal` ends an epoch's rows, without
-waiting; `Sealed.store` makes them durable; when the epoch is committed, `apply` shows them to the world. `apply` may be
-called again with the same arguments, also by another process, and changes nothing then. Without checkpoints the engine
-calls `finish` at the end.
+A sink takes the rows of one slice. Without checkpoints the engine calls `finish` at the end. With checkpoints it must
+be a `TransactionalSink`, and rows go epoch by epoch: `seal` ends an epoch's rows, without waiting; `Sealed.store` makes
+them durable; when the epoch is committed, `apply` shows them to the world. `apply` may be called again with the same
+arguments, also by another process, and changes nothing then.
 
 Assumes: one thread per partition and per sink, except that `store` and `apply` are called in other threads, while the
 next epoch's rows are written; not two of them at once.
@@ -18,12 +18,13 @@ next epoch's rows are written; not two of them at once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import pyarrow as pa
 
+from ...errors import InvalidArgument
 from .source import Rows
 
 Json = Mapping[str, Any]
@@ -113,16 +114,23 @@ class Discardable(Protocol):
 
 
 class Sink(Protocol):
-    """name: for people, unique within a pipeline.
-
-    resumable: rows can be applied once per epoch. Otherwise checkpoints are refused by name.
-    """
+    """name: for people, unique within a pipeline."""
 
     name: str
-    resumable: bool
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Adds rows, at least one, in the sink's schema. Raises InvalidArgument, OSError, BrokenPipeError."""
+
+    def finish(self) -> None:
+        """Without checkpoints: all rows are written, and appear now."""
+
+    def close(self) -> None:
+        """Gives up what is neither finished nor stored. Called once, after all others."""
+
+
+@runtime_checkable
+class TransactionalSink(Sink, Protocol):
+    """One whose rows can be applied once per epoch. Without this, checkpoints are refused by name."""
 
     def seal(self, epoch: int) -> Sealed | None:
         """Ends the epoch's rows. None: there are none."""
@@ -146,11 +154,16 @@ class Sink(Protocol):
         all slices; what is committed has been applied before.
         """
 
-    def finish(self) -> None:
-        """Without checkpoints: all rows are written, and appear now."""
 
-    def close(self) -> None:
-        """Gives up what is neither finished nor stored. Called once, after all others."""
+def transactional(sinks: Iterable[Sink]) -> Iterator[TransactionalSink]:
+    """The sinks of a pipeline with checkpoints. Raises InvalidArgument for one that is not transactional."""
+    for sink in sinks:
+        if not isinstance(sink, TransactionalSink):
+            raise InvalidArgument(
+                f"the sink {sink.name} cannot take back rows, so it has no checkpoints: leave out --checkpoints, or "
+                "write to another sink"
+            )
+        yield sink
 
 
 Fate = Literal["none", "withdrawn", "overwritten", "doubled"]

@@ -157,8 +157,6 @@ class PartLimits:
 class PartsSink:
     """staged: with checkpoints."""
 
-    resumable = True
-
     def __init__(
         self,
         name: str,

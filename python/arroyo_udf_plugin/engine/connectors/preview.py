@@ -59,8 +59,6 @@ CONNECTOR = Connector(
 class PreviewSink:
     """tap: None: nobody looks."""
 
-    resumable = True
-
     def __init__(self, name: str, slice: int, tap: Tap | None) -> None:
         self.name = name
         self._slice, self._tap = slice, tap

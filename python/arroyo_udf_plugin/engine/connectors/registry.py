@@ -6,7 +6,10 @@
 Descriptions, SQL and the API of a cluster know a connector from here alone; workers do, too, because they read
 descriptions.
 
-Guarantees: a package whose connector cannot be loaded disturbs no other one: it is told when it is asked for.
+Guarantees: a package whose connector cannot be loaded disturbs no other one: who asks for it is told why.
+
+Assumes: pipeline/description.py is imported before somebody else asks for connectors. It asks at its end, so that a
+package may import whatever it likes.
 """
 
 from __future__ import annotations

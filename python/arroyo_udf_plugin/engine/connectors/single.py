@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import pyarrow as pa
@@ -18,7 +18,7 @@ import pydantic
 from ...errors import InvalidArgument
 from .connector import CatalogueEntry, Connector, Form
 from .files import Files
-from .interface import Json, Stage
+from .interface import Stage
 from .location import location_of
 from .options import Writing
 from .place import is_stream, kind_of_output
@@ -93,8 +93,6 @@ CONNECTOR = Connector(
 class FileOfSlice:
     """A slice's share of an output file or stream."""
 
-    resumable = False
-
     def __init__(self, name: str, path: str, schema: pa.Schema, writing: Writing) -> None:
         self.name = name
         self._shared, self._file = _Shared.opened(path, schema, writing)
@@ -102,18 +100,6 @@ class FileOfSlice:
 
     def write(self, batch: pa.RecordBatch) -> None:
         self._shared.write(self._file, batch)
-
-    def seal(self, epoch: int) -> None:
-        raise AssertionError("it has no epochs")
-
-    def apply(self, epoch: int, stored: Json) -> None:
-        raise AssertionError("it has no epochs")
-
-    def check(self, committed: int, epoch: int, waiting: Sequence[Json]) -> None:
-        raise AssertionError("it has no epochs")
-
-    def clear(self, committed: int) -> None:
-        raise AssertionError("it has no epochs")
 
     def finish(self) -> None:
         if not self._ended:

@@ -174,8 +174,6 @@ CONNECTORS = (
 class TableSink:
     """slice: of this engine's rows. stage: None: without checkpoints."""
 
-    resumable = True
-
     def __init__(self, target: Target, slice: int, stage: Stage | None, pipeline: str, name: str) -> None:
         self.name = name
         self._target, self._slice, self._stage, self._pipeline = target, slice, stage, pipeline

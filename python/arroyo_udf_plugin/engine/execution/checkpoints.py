@@ -43,7 +43,7 @@ from typing import Any
 
 from ... import failpoints
 from ...errors import ArroyoUdfError, Fenced, InvalidArgument, WrongCheckpoints
-from ..connectors.interface import Discardable, Json, Rewindable, Sealed
+from ..connectors.interface import Discardable, Json, Rewindable, Sealed, transactional
 from ..connectors.unnamed import Data
 from .epoch_files import EpochFiles, RetainedEpoch
 from .manifest import Manifest, PipelineIdentity, SliceState, StateFile, StoredRows
@@ -233,12 +233,11 @@ class Epochs:
         are not shown yet; of epochs that are given up, also those that are."""
         assert self.latest is not None
         self.apply(slices)
-        for each in slices:
-            for sink in each.sinks:
-                sink.clear(self.latest.epoch)
-        for sink in slices[0].sinks if self.latest.given_up else ():
-            if isinstance(sink, Rewindable):
-                sink.withdraw(self.latest.given_up)
+        for sink in (sink for each in slices for sink in transactional(each.sinks)):
+            sink.clear(self.latest.epoch)
+        for rewindable in slices[0].sinks if self.latest.given_up else ():
+            if isinstance(rewindable, Rewindable):
+                rewindable.withdraw(self.latest.given_up)
                 failpoints.reached("withdrawn")
 
     def _fence(self, number: int) -> Manifest:
@@ -424,7 +423,7 @@ class Epochs:
         assert self.latest is not None
         rows = self.latest.rows
         for i, by_sink in enumerate(rows.slices):
-            for sink in slices[i % len(slices)].sinks:
+            for sink in transactional(slices[i % len(slices)].sinks):
                 if sink.name in by_sink:
                     timed = spans[i].span(("sink", sink.name), "Committing") if spans else contextlib.nullcontext()
                     with timed:

@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ...errors import InvalidArgument, WrongCheckpoints
-from ..connectors.interface import Sink
+from ..connectors.interface import Sink, transactional
 from .gathering import Gathering
 from .planned import PlannedPipeline
 from .retention import USUAL, Retention
@@ -88,12 +88,8 @@ class Opening:
         for place in range(planned.parallelism):
             sinks, letters = planned.sinks(place, stage), planned.letters(place, stage)
             every = sinks if letters is None else [letters, *sinks]  # no output without its dead letters
-            for sink in every:
-                if self._epochs is not None and not sink.resumable:
-                    raise InvalidArgument(
-                        f"the sink {sink.name} cannot take back rows, so it has no checkpoints: leave out "
-                        "--checkpoints, or write to another sink"
-                    )
+            if self._epochs is not None:
+                list(transactional(every))
             one = Slice(place, planned, gathering, every, letters, beside.tell, beside.read, beside.moved)
             self.slices.append(one)
 
@@ -109,7 +105,7 @@ class Opening:
         """Asks sinks, sources and operators whether they can go on."""
         waiting = epochs.waiting
         has_new_letters = epochs.latest is not None and epochs.latest.fingerprint.get("dead letters") is None
-        for sink in self.sinks:
+        for sink in transactional(self.sinks):
             stored = [by_sink[sink.name] for by_sink in waiting.slices if sink.name in by_sink]
             is_new = has_new_letters and sink is self.slices[0].letters  # whatever is there is of another run
             sink.check(1 if is_new else epochs.next, waiting.epoch, stored)

@@ -26,7 +26,7 @@ from ...errors import InvalidState
 from ...host.aside import aside
 from ...host.runtime import Runtime
 from ...host.started import Mode
-from ..connectors.interface import Sealed, Sink
+from ..connectors.interface import Sealed, Sink, transactional
 from ..connectors.unnamed import Data
 from ..operators.blocks import Block
 from ..operators.operator import Operator
@@ -465,7 +465,7 @@ class Slice:
             with spans.sync(("operator", place)):
                 states.append((operator.name, operator.snapshot()))
         sealed: dict[str, Sealed] = {}
-        for sink in self.sinks:
+        for sink in transactional(self.sinks):
             with spans.sync(("sink", sink.name)):
                 if (rows := sink.seal(epoch)) is not None:
                     sealed[sink.name] = rows

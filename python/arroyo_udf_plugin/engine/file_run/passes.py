@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from ...host.policy import LETTER, Policy
 from ...host.statistics import Statistics
-from ..connectors.interface import Json, Sealed, Sink, Source, Stage
+from ..connectors.interface import Sink, Source, Stage
 from ..connectors.source import Rows
 from ..dead_letters import DeadLetters
 from ..execution import runner as engine
@@ -197,22 +197,8 @@ class Pass:
 class _Into:
     """A sink for rows whose files belong to the run: they appear together, when the run has ended well."""
 
-    resumable = False
-
     def __init__(self, name: str, write: Callable[[pa.RecordBatch], None]) -> None:
         self.name, self.write = name, write
-
-    def seal(self, epoch: int) -> Sealed | None:
-        raise AssertionError("a run has no epochs")
-
-    def apply(self, epoch: int, stored: Json) -> None:
-        raise AssertionError("a run has no epochs")
-
-    def check(self, committed: int, epoch: int, waiting: Sequence[Json]) -> None:
-        raise AssertionError("a run has no epochs")
-
-    def clear(self, committed: int) -> None:
-        raise AssertionError("a run has no epochs")
 
     def finish(self) -> None: ...
 

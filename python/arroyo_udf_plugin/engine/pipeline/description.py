@@ -28,9 +28,6 @@ from .kinds.kind import DescribedOperator, Name
 if TYPE_CHECKING:
     SourceModel = Input
     SinkModel = Output
-else:  # one of those that there are
-    SourceModel = Annotated[functools.reduce(operator.or_, source_models()), pydantic.Field(discriminator="type")]
-    SinkModel = Annotated[functools.reduce(operator.or_, sink_models()), pydantic.Field(discriminator="type")]
 
 
 class EventTime(Described):
@@ -125,3 +122,11 @@ def described(pipeline: Described) -> dict[str, Any]:
 def schema() -> dict[str, Any]:
     """The JSON schema of descriptions."""
     return Pipeline.model_json_schema() | {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+
+
+if not TYPE_CHECKING:
+    # At the end, because this imports the packages that have connectors, which may import this file.
+    SourceModel = Annotated[functools.reduce(operator.or_, source_models()), pydantic.Field(discriminator="type")]
+    SinkModel = Annotated[functools.reduce(operator.or_, sink_models()), pydantic.Field(discriminator="type")]
+    NamedSource.model_rebuild()
+    Pipeline.model_rebuild()
