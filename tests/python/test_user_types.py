@@ -35,7 +35,7 @@ def test_a_user_s_program_is_typed(folder: Path) -> None:
     assert checked(PROGRAM, folder=folder).startswith("Success")
 
 
-@pytest.mark.parametrize("room", ["python", "cli", "connectors", "native"])
+@pytest.mark.parametrize("room", ["python", "cli", "engine/connectors", "native"])
 def test_the_tests_are_typed(folder: Path, room: str) -> None:
     """Those of rooms whose fixtures are typed."""
     files = [path for path in sorted((ROOT / "tests" / room).glob("*.py")) if path.name != "conftest.py"]

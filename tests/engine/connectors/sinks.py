@@ -19,7 +19,7 @@ from streams import read
 from arroyo_udf_plugin.engine.connectors.blackhole import Blackhole
 from arroyo_udf_plugin.engine.connectors.database import quoted
 from arroyo_udf_plugin.engine.connectors.folder import open_folder
-from arroyo_udf_plugin.engine.connectors.interface import Sink
+from arroyo_udf_plugin.engine.connectors.interface import TransactionalSink
 from arroyo_udf_plugin.engine.connectors.options import Reading
 from arroyo_udf_plugin.engine.connectors.parts import Parts
 from arroyo_udf_plugin.engine.connectors.table import Table
@@ -50,15 +50,17 @@ class World:
     stage: str
     history: str
 
-    def sink(self, slice: int = 0, clear: int | None = None, schema: pa.Schema = SCHEMA) -> Sink:
-        sink: Sink = self.model.sink(schema, slice, StageIn(open_store(self.stage), self.history), "pipeline", "sink")
+    def sink(self, slice: int = 0, clear: int | None = None, schema: pa.Schema = SCHEMA) -> TransactionalSink:
+        sink: TransactionalSink = self.model.sink(
+            schema, slice, StageIn(open_store(self.stage), self.history), "pipeline", "sink"
+        )
         if clear is not None:
             sink.check(clear, 0, [])
             sink.clear(clear)
         return sink
 
-    def without_checkpoints(self, slice: int = 0, schema: pa.Schema = SCHEMA) -> Sink:
-        sink: Sink = self.model.sink(schema, slice, None, "pipeline", "sink")
+    def without_checkpoints(self, slice: int = 0, schema: pa.Schema = SCHEMA) -> TransactionalSink:
+        sink: TransactionalSink = self.model.sink(schema, slice, None, "pipeline", "sink")
         return sink
 
     def numbers(self) -> list[int]:

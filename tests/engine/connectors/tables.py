@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from sinks import SCHEMA, StageIn
 
-from arroyo_udf_plugin.engine.connectors.interface import Sink
+from arroyo_udf_plugin.engine.connectors.interface import TransactionalSink
 from arroyo_udf_plugin.engine.connectors.table import Table
 from arroyo_udf_plugin.engine.execution.store import open_store
 
@@ -25,7 +25,7 @@ def written(uri: str, name: str, rows: pa.RecordBatch, **keys: Any) -> None:
         sink.close()
 
 
-def with_checkpoints(place: Path, model: Table, schema: pa.Schema = SCHEMA, history: str = "h") -> Sink:
+def with_checkpoints(place: Path, model: Table, schema: pa.Schema = SCHEMA, history: str = "h") -> TransactionalSink:
     return model.sink(schema, 0, StageIn(open_store(str(place / "stage")), history), "pipeline", "sink")
 
 

@@ -18,7 +18,7 @@ from sinks import KINDS, ON_SERVERS, World, batch, world
 import object_store_server
 from arroyo_udf_plugin import InvalidArgument
 from arroyo_udf_plugin.engine.connectors import database, folder, parts, table, table_target
-from arroyo_udf_plugin.engine.connectors.interface import Json, Sink
+from arroyo_udf_plugin.engine.connectors.interface import Json, TransactionalSink
 
 pytestmark = pytest.mark.once
 
@@ -47,7 +47,7 @@ def made(request: pytest.FixtureRequest, tmp_path: Path, kind: str) -> World:
     return world(kind, tmp_path, s3, postgresql)
 
 
-def stored(sink: Sink, epoch: int, *numbers: int) -> Json:
+def stored(sink: TransactionalSink, epoch: int, *numbers: int) -> Json:
     """Rows of an epoch, durable."""
     sink.write(batch(*numbers))
     sealed = sink.seal(epoch)

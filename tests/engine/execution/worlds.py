@@ -19,7 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from arroyo_udf_plugin.engine.connectors.interface import Json, Sealed, Sink, Stage
+from arroyo_udf_plugin.engine.connectors.interface import Json, Sealed, Stage, TransactionalSink
 from arroyo_udf_plugin.engine.connectors.source import Rows
 from arroyo_udf_plugin.engine.execution.stopping import StopRequest
 from arroyo_udf_plugin.engine.execution.store import AlreadyThere
@@ -250,10 +250,10 @@ class Story:
     def event_time(self) -> EventClock | None:
         return None if self.time_column is None else EventClock(self._columns.schema, self.time_column)
 
-    def sinks(self, slice: int, stage: Stage | None) -> list[Sink]:
+    def sinks(self, slice: int, stage: Stage | None) -> list[TransactionalSink]:
         return [WorldSink(self.world, name, slice, stage is not None) for name in self.sink_names]
 
-    def letters(self, slice: int, stage: Stage | None) -> Sink | None:
+    def letters(self, slice: int, stage: Stage | None) -> TransactionalSink | None:
         return WorldSink(self.world, "letters", slice, stage is not None) if self.policy.has_dead_letters else None
 
     @property
