@@ -5,14 +5,14 @@
 # test   lints, Rust tests, and pytest on Python 3.11 and 3.13: less than 20 minutes from a fresh clone on two idle processors
 # test-lowest  the tests of hosts, files, commands and queries on Python 3.11 with the lowest versions of all dependencies
 # test-datafusion  queries with the oldest DataFusion that pyproject.toml allows; `make test` has the newest one
-# test-queries  the queries of TPC-H at SCALE=0.1, and 2,000 random queries in which calls are guarded (an hour)
+# test-queries  the queries of TPC-H at SCALE=0.1, and 2,000 random queries in which calls are guarded (hours)
 # test-isolation  functions in subinterpreters and worker processes: their tests again, stress, kills; 12 minutes at most
 # test-arroyo  plugins and Arroyo's published crates in each other's place; the first build takes minutes
 # test-server  plugins and tables against a PostgreSQL server
 # test-cluster  programs of a cluster, killed in the middle of jobs: every job ends as its user wishes (12 minutes at most)
 # test-pipelines  pipelines killed twenty times, on files, on S3 and in databases, and their checkpoints damaged, lost or
 #              older: nothing may be lost (a quarter of an hour)
-# simulate  engines over simulated disks: a crash at every step, SCHEDULES=20 random schedules for each scenario (an hour)
+# simulate  engines over simulated disks: a crash at every step, SCHEDULES=20 random schedules for each scenario (hours)
 # lint   the lints alone
 # check  lints, the simulation of the state machine over ten million events, loom, soak, its mutants (a quarter of an hour)
 # loom   the runtime's locks and wake-ups in every order

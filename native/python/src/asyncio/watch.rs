@@ -1,10 +1,10 @@
 //! Asks the event loop, while rows wait or run, whether it goes on. With its answer the loop [gives way](super::giving_way)
 //! to threads that wait for the GIL. A loop that does not answer is blocked (R9): something in it runs and never awaits.
 //!
-//! The timer's thread asks through an eventfd, which takes no GIL: while the loop is busy, as often as Python lets a thread
-//! wait for the GIL (`sys.getswitchinterval()`), but every [`BUSY`] at most; else every [`IDLE`]. Each question costs some 60
-//! microseconds of all threads. Without rows there are no ticks, so nothing wakes up. Only a report of a blocked loop takes the GIL, in a
-//! thread of its own, so that the timer's thread keeps deadlines meanwhile.
+//! The timer's thread asks through an eventfd, which takes no GIL: while the loop is busy, three times in the time that Python
+//! lets a thread wait for the GIL (`sys.getswitchinterval()`), but every [`BUSY`] at most; else every [`IDLE`]. Each question
+//! costs all threads together some 60 microseconds. Without rows there are no ticks, so nothing wakes up. Only a report of a
+//! blocked loop takes the GIL, in a thread of its own, so that the timer's thread keeps deadlines meanwhile.
 
 use super::giving_way::{switch_interval, GivingWay};
 use crate::eventfd::EventFd;
@@ -83,7 +83,7 @@ impl Watch {
         // SAFETY: passed on.
         let pace = unsafe {
             if self.giving_way.turn() {
-                switch_interval().clamp(BUSY, IDLE)
+                (switch_interval() / 3).clamp(BUSY, IDLE)
             } else {
                 IDLE
             }
