@@ -41,6 +41,8 @@ IDLE_STREAMS = 100
 IDLE_SECONDS = 10.0
 SETTLED = 12.0
 """Seconds after a start: the first epoch is over, and what is measured is that nothing happens."""
+BETWEEN_JOBS = 4.0
+"""Seconds from one job to the next: spare processes have done their imports."""
 LISTED = 10_000
 COPIES = {"at_once": 16, "half": 40}
 """Of the flights, which a job reads: some seconds, beside which its start and end do not count."""
@@ -244,6 +246,7 @@ def test_first_row(benchmark: Any, data: Path, scheduler: str, goal: float) -> N
                 pass
         seconds = time.perf_counter() - start
         program.stop(pipeline)
+        time.sleep(BETWEEN_JOBS)
         return seconds
 
     with Program("cluster", data, "--scheduler", scheduler) as program:
@@ -262,6 +265,7 @@ def test_killed(benchmark: Any, data: Path) -> None:
         def restarted() -> float:
             job = program.until(pipeline, "Running")
             (worker,) = worker_files.living(protocol.folder_of(data), job["id"])
+            time.sleep(BETWEEN_JOBS)
             start = time.perf_counter()
             worker.kill()
             program.until(pipeline, "Running", job["run_id"] + 1)

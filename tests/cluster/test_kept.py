@@ -24,12 +24,13 @@ from arroyo_udf_plugin.cluster.controller.report_writer import Notes
 from arroyo_udf_plugin.cluster.database import connections, history, pipelines, udfs
 from arroyo_udf_plugin.cluster.database.database import KEY_FILE, LATEST, Database
 from arroyo_udf_plugin.cluster.database.models import Base
+from arroyo_udf_plugin.cluster.generation import run
 from arroyo_udf_plugin.cluster.records import Records
 from arroyo_udf_plugin.cluster.reports import upgraded
 from arroyo_udf_plugin.cluster.schedulers import protocol
 from arroyo_udf_plugin.cluster.schedulers.process import ProcessScheduler
 from arroyo_udf_plugin.cluster.states import Event, State
-from arroyo_udf_plugin.cluster.task import JobReport, Task, run
+from arroyo_udf_plugin.cluster.task import JobReport, Task
 from arroyo_udf_plugin.engine.execution.stopping import StopRequest
 
 KEPT = Path(__file__).parent / "kept"

@@ -37,6 +37,7 @@ from arroyo_udf_plugin.cluster.schedulers import worker_files
 folder = Path(sys.argv[1])
 lock = worker_files.claim(folder, "job_1", 3)
 worker_files.sign(lock, os.getpid())
+worker_files.mark(worker_files.marker_of(folder, "job_1", 3))
 daemon(str(folder.parent / "daemon"))
 print("held", flush=True)
 sys.stdin.read()
@@ -57,7 +58,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def left(folder: Path) -> Iterator[tuple[int, int]]:
     """The ids of a worker that has been killed, and of the daemon that it has left."""
-    environment = {**os.environ, worker_files.MARKER: worker_files.marker_of(folder, "job_1", 3)}
+    environment = {**os.environ, worker_files.MARKER: worker_files.UNMARKED}
     with subprocess.Popen(
         [sys.executable, "-c", WORKER, str(folder)],
         stdin=subprocess.PIPE,

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from clusters import program
 
-from arroyo_udf_plugin.cluster import task
+from arroyo_udf_plugin.cluster import generation
 from arroyo_udf_plugin.cluster.functions.graph import graph_of
 from arroyo_udf_plugin.cluster.reports import numbers_of, upgraded
 from arroyo_udf_plugin.cluster.states import Event
-from arroyo_udf_plugin.cluster.task import JobReport
+from arroyo_udf_plugin.cluster.task import JobReport, Task
 from arroyo_udf_plugin.engine.execution.embedded import run_planned
 from arroyo_udf_plugin.engine.execution.stopping import StopRequest
 from arroyo_udf_plugin.engine.pipeline import (
@@ -161,7 +161,7 @@ def test_a_checkpoint_has_a_group_for_each_node_and_is_told_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And again at the end: it is the last one then."""
-    monkeypatch.setattr(task, "PROGRESS_EVERY", 0.01)
+    monkeypatch.setattr(generation, "PROGRESS_EVERY", 0.01)
     windows = Windows(name="minutes", time="event_time", width=60, aggregates={"n": "count(*)"}, after="all")
     pipeline = Pipeline(
         name="counts",
@@ -171,8 +171,8 @@ def test_a_checkpoint_has_a_group_for_each_node_and_is_told_once(
         sinks=[Parts(path=str(tmp_path / "out"), after="minutes"), Parts(path=str(tmp_path / "all"), after="all")],
     )
     reports: list[JobReport] = []
-    given = task.Task("job_1", 1, program(pipeline), 2, 0.05, str(tmp_path / "checkpoints"))
-    task.run(given, StopRequest(), reports.append)
+    given = Task("job_1", 1, program(pipeline), 2, 0.05, str(tmp_path / "checkpoints"))
+    generation.run(given, StopRequest(), reports.append)
     assert reports[-1].event is Event.FINISHED, reports[-1]
     assert {report.tasks for report in reports} == {2 + 2 + 1 + 1 + 2}
     *earlier, last = [report.checkpoint for report in reports if report.checkpoint is not None]

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from simulations import Simulation
 
-from arroyo_udf_plugin.cluster import task
+from arroyo_udf_plugin.cluster import generation
+from arroyo_udf_plugin.cluster.generation import run
 from arroyo_udf_plugin.cluster.states import Event
-from arroyo_udf_plugin.cluster.task import Task, run
+from arroyo_udf_plugin.cluster.task import Task
 from arroyo_udf_plugin.engine.execution.stopping import StopRequest
 from arroyo_udf_plugin.errors import InvalidArgument, Unreachable, service_of
 
@@ -100,7 +101,7 @@ def test_a_store_that_does_not_answer_at_the_first_start_is_no_mistake_of_the_us
     def place(_: Task) -> Any:
         raise Unreachable("s3://state: the store cannot be asked", "s3://state")
 
-    monkeypatch.setattr(task, "_planned", place)
+    monkeypatch.setattr(generation, "_planned", place)
     told: list[Any] = []
     run(Task("job_1", 1, {}, 1, 10.0, None), StopRequest(), told.append)
     assert [(one.event, one.domain, one.outage) for one in told] == [(Event.LOST, "external", "s3://state")]

@@ -16,9 +16,10 @@ from programs import SQL, TWICE, Client, Program, doubles, expected, parts
 from waiting import until
 
 import object_store_server
+from arroyo_udf_plugin.cluster.generation import request, run
 from arroyo_udf_plugin.cluster.schedulers import protocol, worker_files
 from arroyo_udf_plugin.cluster.states import Event
-from arroyo_udf_plugin.cluster.task import JobReport, Task, request, run
+from arroyo_udf_plugin.cluster.task import JobReport, Task
 from arroyo_udf_plugin.engine.execution.stopping import StopRequest
 from arroyo_udf_plugin.engine.execution.store import open_store
 from arroyo_udf_plugin.engine.planner.script import Script

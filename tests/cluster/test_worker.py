@@ -11,7 +11,7 @@ import pytest
 
 from arroyo_udf_plugin.cluster import worker
 from arroyo_udf_plugin.cluster.database.database import Database
-from arroyo_udf_plugin.cluster.schedulers import process, protocol, worker_files
+from arroyo_udf_plugin.cluster.schedulers import protocol, spawning, worker_files
 
 
 def test_a_worker_that_finds_no_controller_gives_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,7 +77,7 @@ def test_secrets_differ_by_job_and_generation(tmp_path: Path) -> None:
 def test_functions_do_not_see_the_settings_of_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ARROYO_UDF__API__TOKEN", "secret")
     monkeypatch.setenv("OTHER", "seen")
-    found = process._environment()
+    found = spawning.inherited()
     assert "secret" not in json.dumps(found)
     assert found["OTHER"] == "seen"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import functools
+import gc
 import getpass
 import queue
 from collections.abc import Callable, Iterator, Mapping
@@ -60,7 +61,10 @@ def _configurable(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def wrapped(file: Path | None, **flags: Any) -> None:
         own = {name: flags.pop(name) for name in [*flags] if name not in _FLAGS}
-        command(configured_by(file, flags), **own)
+        with _collecting_later():
+            configured = configured_by(file, flags)
+            from ..cluster import program  # noqa: F401
+        command(configured, **own)
 
     return wrapped
 
@@ -148,6 +152,17 @@ def config(configured: Configured) -> None:
         click.echo(f"{key} = {value}    ({place})")
 
 
+@contextlib.contextmanager
+def _collecting_later() -> Iterator[None]:
+    """What is imported in the block stays for ever: the collector need not look at it, now or later."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 def _tell(program: str, served: Served) -> None:
     """At once, so that whoever waits for the address has all of it."""
     if served.login is None:
@@ -182,7 +197,8 @@ def _until_stopped() -> Iterator[queue.SimpleQueue[None]]:
 @click.command(hidden=True)
 def worker() -> None:
     """Run a generation of a job. A controller starts it."""
-    from ..cluster.worker import main
+    with _collecting_later():
+        from ..cluster.worker import main
 
     _stack_of_crashes()
     main()

@@ -29,7 +29,7 @@ Count = Annotated[int, pydantic.Field(ge=1, le=1 << 31)]
 
 
 class Section(pydantic.BaseModel):
-    model_config = pydantic.ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
 
 
 class DatabaseSettings(Section):
@@ -186,9 +186,7 @@ def _data() -> Path:
 
 
 class Settings(BaseSettings):
-    model_config = SettingsConfigDict(
-        extra="forbid", frozen=True, env_prefix=PREFIX, env_nested_delimiter="__", use_attribute_docstrings=True
-    )
+    model_config = SettingsConfigDict(extra="forbid", frozen=True, env_prefix=PREFIX, env_nested_delimiter="__")
 
     data: Path = pydantic.Field(default_factory=_data)
     """The folder of everything that the cluster keeps. A new one can be read by its user only."""

@@ -46,9 +46,7 @@ from .monitoring.metrics import Families, Measured, Source
 from .monitoring.stored import by_state
 from .monitoring.tracing import TracedRequests, Tracing
 from .schedulers import protocol, worker_files
-from .schedulers.embedded import IsolatingScheduler
 from .schedulers.interface import Scheduler
-from .schedulers.process import ProcessScheduler
 from .security import App, Guard, Security
 from .security import configured as secured
 from .serving import Server, listening
@@ -86,10 +84,18 @@ def controlling(database: Database, settings: Settings) -> Iterator[Controller]:
     """A controller that runs within the block."""
     measured = Measured()
 
-    is_embedded = settings.controller.scheduler == "embedded"
-    threads = partial(IsolatingScheduler, settings=settings, heard=measured.note)
-    make: Callable[[Tell], Scheduler] = threads if is_embedded else partial(ProcessScheduler, settings=settings)
-    roots = settings.files.roots or None if is_embedded else None
+    roots = None
+    make: Callable[[Tell], Scheduler]
+    # Imported here, because the engine takes a tenth of a second that a controller of processes does not need.
+    if settings.controller.scheduler == "embedded":
+        from .schedulers.embedded import IsolatingScheduler
+
+        make = partial(IsolatingScheduler, settings=settings, heard=measured.note)
+        roots = settings.files.roots or None
+    else:
+        from .schedulers.process import ProcessScheduler
+
+        make = partial(ProcessScheduler, settings=settings)
     controller = Controller(database, settings, make)
     exposition = Exposition([jobs_of(controller, database), controller.tell, measured.tell])
     with (

@@ -20,14 +20,16 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, NotRequired, cast
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired, cast
 
 import pydantic
 from typing_extensions import TypedDict
 
-from ..engine.execution.progress import NodeProgress, OperatorProgress, Progress, Subtask
-from ..engine.execution.took import CheckpointSpan, Part, SliceTook, Took
 from .functions.graph import numbered
+
+if TYPE_CHECKING:
+    from ..engine.execution.progress import NodeProgress, OperatorProgress, Progress, Subtask
+    from ..engine.execution.took import CheckpointSpan, Part, SliceTook, Took
 
 
 class SubtaskNumbers(TypedDict, total=False):

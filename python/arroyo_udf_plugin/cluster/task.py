@@ -1,62 +1,28 @@
-"""A generation of a job, as it runs in this process.
+"""What a scheduler is to run, a generation of a job, and what it hears of it.
 
     task = Task(job_id="job_1", generation=3, program=..., place=".../job_1/0", ...)
-    run(task, stop, tell)                        to its end; tells what happens
 
 A program is what the API has stored with the pipeline: {"version": 1, "pipeline": its description as JSON, "artifacts":
 {path or URL of a library: hash}, "variables": secrets of connection profiles, if it has any}. The job decides about
-checkpoints, parallelism and environment.
-
-Guarantees: nothing is raised: the last word told is how the generation has ended. A library is loaded only if it has
-the bytes that were built. It goes on from the last checkpoint of its place; it begins only if nobody knows of one, and
-else ends with `wrong` and the place's name.
+checkpoints, parallelism and environment. `generation.py` runs it.
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
-from pathlib import Path
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Literal
 
-from ..engine.connectors.location import Outside
-from ..engine.connectors.preview import tapped
-from ..engine.execution.embedded import restore_planned, run_planned
-from ..engine.execution.progress import PipelineSummary, Progress
-from ..engine.execution.stopping import StopRequest
-from ..engine.pipeline.description import Checkpoints, Pipeline
-from ..engine.pipeline.plan import Planned, plan
-from ..engine.pipeline.problems import InvalidPipeline
-from ..errors import (
-    BuildError,
-    InternalError,
-    LoadError,
-    PluginEnvironmentError,
-    RowError,
-    UserCodeError,
-    WrongCheckpoints,
-    service_of,
-)
-from .functions.artifacts import fetched, moved
-from .functions.graph import graph_of
-from .partitions import fixed
-from .preview_rows import Showing, Shown
-from .reports import CheckpointReport, JobNumbers, numbers_of, taken
 from .states import Event
+
+if TYPE_CHECKING:
+    from .preview_rows import Shown
+    from .reports import CheckpointReport, JobNumbers
 
 OUTPUT = "output of the worker"
 """The message of a report whose details are that."""
 NOTHING_RUNS = "nothing of it runs"
 """The message of a scheduler that is to stop what it does not have."""
-PROGRESS_EVERY = 2.0
-"""Seconds from one count to the next."""
-
-_UNREPEATABLE = ("stdout", "file")  # sinks that cannot take back rows: without checkpoints
-_WRONG = (RowError, UserCodeError, BuildError, LoadError, PluginEnvironmentError, WrongCheckpoints, Outside)
-"""Errors that a new start would only repeat."""
 
 
 @dataclass(frozen=True)
@@ -128,134 +94,4 @@ How = Literal["save", "drain", "cancel"]
 """Ways to stop: with a checkpoint of everything; after the rows in flight; at once."""
 
 
-def request(stop: StopRequest, how: How) -> None:
-    """Asks for a stop. What has been asked for before is not asked for again."""
-    while stop.requests < (2 if how == "cancel" else 1):
-        stop.request()
-
-
 Tell = Callable[[JobReport], None]
-
-
-def run(task: Task, stop: StopRequest, tell: Tell) -> None:
-    """Runs it to its end."""
-    try:
-        with contextlib.closing(_planned(task)) as planned:
-            telling = Telling(task, planned)
-            summary = _run(task, telling, planned, stop, tell)
-    except BaseException as error:
-        tell(_failed(task, error))
-        return
-    event = {"finished": Event.FINISHED, "resumable": Event.SAVED, "cut off": Event.CUT_OFF}[summary.ended]
-    tell(telling.report(summary.progress, event))
-
-
-def _planned(task: Task) -> Planned:
-    artifacts = task.program["artifacts"].items()
-    copies = {name: str(fetched(name, sha256, Path(task.libraries))) for name, sha256 in artifacts}
-    pipeline = fixed(Pipeline.model_validate_json(json.dumps(moved(task.program, copies)["pipeline"])))
-    place = None if any(sink.type in _UNREPEATABLE for sink in pipeline.sinks) else task.place
-    told = pipeline.checkpoints or Checkpoints()
-    update = {
-        "name": task.job_id if task.place is None else f"{task.job_id}-{Path(task.place).name}",
-        "parallelism": task.parallelism,
-        "checkpoints": place and told.model_copy(update=_kept(task, told) | {"place": place.replace("${", "$${")}),
-    }
-    variables = {**os.environ, **task.program.get("variables", {}), **task.environment}
-    return plan(pipeline.model_copy(update=update), variables)
-
-
-def _kept(task: Task, told: Checkpoints) -> dict[str, Any]:
-    """How often checkpoints are taken, and which are kept."""
-    every = {"every": task.checkpoint_interval, "retain_for": told.retain_for or task.retain_for or None}
-    return every if told.retain is not None else every | {"retain": task.retain}
-
-
-class Telling:
-    """What a generation tells of its progress. A checkpoint is told once, and again at the end."""
-
-    def __init__(self, task: Task, planned: Planned) -> None:
-        self._task, self._graph = task, graph_of(planned)
-        self._told_epoch = 0
-
-    def report(self, now: Progress, event: Event | None) -> JobReport:
-        numbers = numbers_of(self._task.generation, now, self._graph)
-        epoch = 0 if now.checkpoint is None else now.checkpoint.epoch
-        is_told, self._told_epoch = epoch == self._told_epoch and event in (None, Event.STARTED), epoch
-        return JobReport(
-            self._task.job_id,
-            self._task.generation,
-            event,
-            tasks=sum(len(node["subtasks"]) for node in numbers["nodes"].values()),
-            numbers=numbers,
-            checkpoint=None if is_told else taken(now, self._graph),
-            epoch=epoch,
-            retained=() if now.checkpoint is None else now.checkpoint.retained,
-        )
-
-
-def _run(task: Task, telling: Telling, planned: Planned, stop: StopRequest, tell: Tell) -> PipelineSummary:
-    last: Progress | None = None
-    showing = Showing(lambda shown: tell(JobReport(task.job_id, task.generation, shown=shown)))
-
-    def progress(now: Progress) -> None:
-        nonlocal last
-        before, last = last, replace(now, seconds=0.0)
-        if before != last:
-            tell(telling.report(now, Event.STARTED if before is None else None))
-        showing.flush()
-
-    if task.restore is not None:
-        restore_planned(
-            planned,
-            task.restore["savepoint"] if "savepoint" in task.restore else task.restore["epoch"],
-            doubles=task.restore.get("doubles", ()),
-            allow_changed_plugin=True,
-            at_least=task.resume_at,
-        )
-    with tapped(planned.name, showing.take):
-        summary = run_planned(
-            planned,
-            allow_changed_plugin=True,  # it has the bytes that the program names: another one since then was asked for
-            stop=stop,
-            progress=progress,
-            progress_every=PROGRESS_EVERY,
-            only_moves=True,
-            at_least=task.resume_at,
-        )
-    showing.flush()
-    return summary
-
-
-def _failed(task: Task, error: BaseException) -> JobReport:
-    outage = _outage(error)
-    wrong = isinstance(error, _WRONG) or (isinstance(error, InvalidPipeline) and not outage and _is_wrong(error, task))
-    is_users = wrong and not isinstance(error, WrongCheckpoints)
-    expected = isinstance(error, Exception) and not isinstance(error, InternalError)
-    text = str(error) or type(error).__name__
-    return JobReport(
-        task.job_id,
-        task.generation,
-        Event.WRONG if wrong else Event.LOST,
-        message=_in_a_line(text)[:500],
-        details="\n".join([text, *getattr(error, "__notes__", ())]),
-        domain="user" if is_users else "external" if expected else "internal",
-        outage="" if wrong else outage,
-    )
-
-
-def _is_wrong(error: InvalidPipeline, task: Task) -> bool:
-    """Of a pipeline that has run before, what it names may only be gone for a while."""
-    return not task.resume_at or any(one.error is Outside for one in error.problems)
-
-
-def _outage(error: BaseException) -> str:
-    if isinstance(error, InvalidPipeline):
-        return next((one.service for one in error.problems if one.service), "")
-    return service_of(error)
-
-
-def _in_a_line(text: str) -> str:
-    """What is wrong. Of a traceback the last line says it."""
-    first, *others = text.splitlines()
-    return f"{first}: {others[-1]}" if "Traceback (most recent call last)" in text else first

@@ -1,7 +1,9 @@
 """A worker: the process of one generation of a job. `arroyo-udf worker`, started by the process scheduler.
 
-    standard input: {"data": folder, "job_id", "generation", "secret", "lock", "limits", "gateway", "logging",
-    "traces", "spawned", "roots"}, then its end
+    by its standard input, a socket: {"data": folder, "job_id", "generation", "secret", "limits", "gateway", "logging",
+    "traces", "spawned", "roots"}, with the descriptors of its output and its lock (see `schedulers/protocol.py`)
+
+A spare worker waits for that, and does meanwhile what takes long.
 
 Three threads: this one runs the pipeline, one sends reports, one asks for orders. Others answer with metrics, and send
 them to a Pushgateway. Metrics are served by HTTP on a Unix socket in the data folder, beside the worker's lock:
@@ -22,12 +24,13 @@ from __future__ import annotations
 
 import contextlib
 import http.client
-import json
 import logging
 import math
 import os
 import queue
 import resource
+import select
+import socket
 import sys
 import threading
 import time
@@ -40,15 +43,17 @@ from typing import Any
 
 from .. import failpoints
 from ..engine.connectors.location import confined_to
+from ..engine.datafusion.feed import warm
 from ..engine.execution.stopping import StopRequest
 from ..errors import InvalidArgument
+from .generation import request, run
 from .logs import show
 from .monitoring.exposition import WORKER, Exposition, Gateway
 from .monitoring.metrics import Measured
 from .monitoring.tracing import Tracing
 from .schedulers import protocol, worker_files
 from .states import Event
-from .task import JobReport, Task, request, run
+from .task import JobReport, Task
 
 ALONE = 30.0
 """Seconds without a controller, after which a worker stops."""
@@ -182,12 +187,21 @@ class Worker:
 def main() -> None:
     """Raises InvalidArgument if nobody has started it as a worker."""
     try:
-        told = json.load(sys.stdin)
-    except ValueError:
+        with socket.socket(fileno=os.dup(0)) as channel:
+            if not select.select([channel], [], [], 0)[0]:
+                warm()
+            given = protocol.assigned(channel)
+    except (OSError, ValueError):
         raise InvalidArgument("a worker is started by a controller: run `arroyo-udf controller`") from None
+    if given is None:
+        return
+    told, output, lock = given  # the lock ends with this process
+    worker_files.sign(lock, os.getpid())
+    _redirect(output)
+    worker_files.mark(
+        worker_files.marker_of(protocol.folder_of(Path(told["data"])), told["job_id"], told["generation"])
+    )
     try:
-        os.set_inheritable(told["lock"], False)  # it ends with this process
-        worker_files.sign(told["lock"], os.getpid())
         show(*told.get("logging", ("text", "info")), job_id=told["job_id"], generation=told["generation"])
         limit(told["limits"])
         roots = told.get("roots")
@@ -197,6 +211,15 @@ def main() -> None:
         _log.warning("%s", error)
     sys.stdout.flush()
     os._exit(0)  # threads of functions may go on for ever
+
+
+def _redirect(output: int) -> None:
+    """What functions print goes to the output, and they have nothing to read."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for descriptor, standard in ((nothing, 0), (output, 1), (output, 2)):
+        os.dup2(descriptor, standard)
+    os.close(nothing)
+    os.close(output)
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ windows/        rows grouped or joined by event time
 datafusion/     one SELECT over batches
 connectors/     sources and sinks: files, object stores, streams, databases
 dead_letters.py rows that failed
+attribute_docs.py models that describe their fields with the text below each
 
 Each room uses only those below it; `make lint` checks that. The house below this one, the toolkit, knows nothing of it.
 """

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from ..abi import ERROR, VALUE
 from ..errors import InvalidState
+from .ordinals import ordinals
 
 HELD_ROWS = 16_384  # the default `max_rows` of a runtime
 HELD_BYTES = 64 << 20  # of the results of all rows that a runtime holds
@@ -149,9 +150,9 @@ class Waiting(Generic[T]):
     def unanswered(self) -> Iterator[tuple[int, pa.UInt64Array, T]]:
         """Batches of which rows have not left: the id of the first row, these rows' positions, and the batch."""
         for held in self._held:
-            positions = count(len(held.rows))
+            positions = ordinals(len(held.rows))
             if held.out:
-                gone = [count(one[1] - one[0], one[0]) if isinstance(one, tuple) else one for one in held.out]
+                gone = [ordinals(one[1] - one[0], one[0]) if isinstance(one, tuple) else one for one in held.out]
                 chunked = pa.chunked_array(gone, pa.uint64())
                 positions = positions.filter(pc.invert(pc.is_in(positions, value_set=chunked.combine_chunks())))
             if len(positions):
@@ -164,7 +165,7 @@ class Waiting(Generic[T]):
             return
         ids = results.column("id")
         low, high = (ids[0].as_py(), ids[-1].as_py()) if self._ordered else _bounds(ids)
-        is_run = high - low + 1 == n_rows and (self._ordered or ids.equals(count(n_rows, low)))
+        is_run = high - low + 1 == n_rows and (self._ordered or ids.equals(ordinals(n_rows, low)))
         left = n_rows
         yield from self.uncalled()
         touched = self._between(low, high)
@@ -234,15 +235,6 @@ class Waiting(Generic[T]):
         positions = pa.array(sorted([*rows, *due]), pa.uint64())
         held.out.append(positions)
         return Answered(held.rows.take(positions), results)
-
-
-_COUNT = pa.array(range(STEP_ROWS), pa.uint64())
-
-
-def count(n_rows: int, first: int = 0) -> pa.UInt64Array:
-    """first, first + 1, ..."""
-    counted = _COUNT.slice(0, n_rows) if n_rows <= STEP_ROWS else pa.array(range(n_rows), pa.uint64())
-    return pc.add(counted, _u64(first)) if first else counted
 
 
 def _u64(number: int) -> pa.Scalar:

@@ -39,8 +39,8 @@ LETTER = pa.schema(
 )
 """The columns of a dead letter after the row's own. The prefix keeps them apart from these."""
 
-_NOLETTERS = pa.RecordBatch.from_pylist([], LETTER)
-_NOWHERE = pa.array([], pa.int64())
+_NOLETTERS = pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in LETTER], schema=LETTER)
+_NOWHERE = pa.nulls(0, pa.int64())
 
 
 class Answers(Protocol):

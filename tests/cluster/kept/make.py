@@ -21,7 +21,8 @@ import postgresql
 from arroyo_udf_plugin.cluster.database import connections, history, jobs, pipelines, udfs
 from arroyo_udf_plugin.cluster.database.database import LATEST, Database
 from arroyo_udf_plugin.cluster.database.models import Artifact, CheckpointRow, JobStatus, Leftover
-from arroyo_udf_plugin.cluster.task import JobReport, Task, run
+from arroyo_udf_plugin.cluster.generation import run
+from arroyo_udf_plugin.cluster.task import JobReport, Task
 from arroyo_udf_plugin.cluster.wishes import settings
 from arroyo_udf_plugin.engine.execution.stopping import StopRequest
 from arroyo_udf_plugin.engine.pipeline import Impulse, Parts, Pipeline

@@ -21,7 +21,7 @@ from ...engine.execution.savepoints import Savepoints
 from ...engine.execution.savepoints import TakenSavepoint as Taken
 from ...engine.execution.store import Store, open_store
 from ...engine.pipeline.description import Pipeline as Description
-from ...engine.pipeline.plan import sink_names
+from ...engine.pipeline.routing import sink_names
 from ...errors import InvalidArgument, WrongCheckpoints
 from ..database import history, places
 from ..database import pipelines as rows

@@ -3,8 +3,9 @@
     with parts.streams.waiting(job_id) as waiting:
         while not waiting.ended: ...; await waiting.more(15.0)
 
-Guarantees: a stream to which nothing comes costs nothing but its memory. Five times a second one task looks at the
-files of those jobs that somebody watches, and twice a second, by one query, at which of them have ended.
+Guarantees: a stream to which nothing comes costs nothing but its memory. One task looks at the files of those jobs
+that somebody watches: fifty times a second after something came, then less and less often, down to four times; and
+twice a second, by one query, at which of them have ended.
 Assumes: one event loop.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -22,8 +24,8 @@ from ..database.database import Database
 from ..records import Reader, Records
 from .failures import LOG
 
-_LOOK_SECONDS = 0.2
-_LOOKS_FOR_ENDS = 3  # looks from one query to the next
+_SHORTEST, _LONGEST = 0.02, 0.25  # seconds from one look to the next
+_ENDS_SECONDS = 0.5  # from one query to the next
 
 
 class WaitingStream:
@@ -71,6 +73,7 @@ class Streams:
         self._database, self._records = database, records
         self._watched: dict[str, _Watched] = {}
         self._task: asyncio.Task[None] | None = None
+        self._pause = _SHORTEST
         self.looks = 0
         """How often there was a look so far."""
 
@@ -82,6 +85,7 @@ class Streams:
     @contextlib.contextmanager
     def waiting(self, job_id: str, ended: bool) -> Iterator[WaitingStream]:
         """ended: whether its job had ended when the stream began."""
+        self._pause = _SHORTEST
         if job_id not in self._watched:
             reader = self._records.output(job_id)
             self._watched[job_id] = _Watched(reader, reader.state(), ended)
@@ -101,16 +105,20 @@ class Streams:
                 self._task = None
 
     async def _look(self) -> None:
+        looked_for_ends = time.monotonic()
         while True:
             self.looks += 1
-            if self.looks % _LOOKS_FOR_ENDS == 0:
+            if time.monotonic() - looked_for_ends >= _ENDS_SECONDS:
                 await self._look_for_ends()
+                looked_for_ends = time.monotonic()
+            self._pause = min(2 * self._pause, _LONGEST)
             for watched in list(self._watched.values()):
                 state = watched.reader.state()
                 if state != watched.state:
                     watched.state = state
                     watched.note()
-            await asyncio.sleep(_LOOK_SECONDS)
+                    self._pause = _SHORTEST
+            await asyncio.sleep(self._pause)
 
     async def _look_for_ends(self) -> None:
         asked = [job_id for job_id, watched in self._watched.items() if not watched.ended]

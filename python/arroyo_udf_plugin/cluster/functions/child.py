@@ -20,7 +20,10 @@ def main() -> None:
     from . import messages
 
     if "spare" in sys.argv:
+        from ...engine.datafusion.feed import warm
         from . import building, planning
+
+        warm()
     line = sys.stdin.readline()
     if not line:  # whoever started it is gone
         return

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...engine.operators.routes import Place, place_of_source
-from ...engine.pipeline.plan import Planned, sink_names
-from ...engine.pipeline.routing import operator_names
+from ...engine.pipeline.routing import operator_names, sink_names
+
+if TYPE_CHECKING:
+    from ...engine.pipeline.plan import Planned
 
 _T = TypeVar("_T")
 

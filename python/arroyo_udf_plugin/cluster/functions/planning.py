@@ -22,7 +22,6 @@ from ...engine.planner.script import Script
 from ...engine.planner.statements import CreateTable
 from ...engine.planner.text import InvalidQuery, Text, Wrong
 from ...errors import ArroyoUdfError, nearest
-from ..partitions import fixed
 from . import allowed_paths
 from .artifacts import verified
 from .graph import graph_of
@@ -66,7 +65,7 @@ def _planned(asked: PlanRequest) -> PlanResult:
         pipeline = script.pipeline.model_copy(
             update={"name": asked.name, "parallelism": asked.parallelism, "sinks": _sinks(script.pipeline, asked.sinks)}
         )
-        with script.located(), contextlib.closing(plan(_as_job(fixed(pipeline)))) as found:
+        with script.located(), contextlib.closing(plan(_as_job(pipeline.partitioned()))) as found:
             graph, fingerprint = graph_of(found), json.loads(json.dumps(dict(found.fingerprint)))
             fields = sampled(found.inputs[0].source) if asked.sample else []
     except InvalidQuery as error:

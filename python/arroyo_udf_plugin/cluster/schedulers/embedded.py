@@ -18,8 +18,9 @@ from dataclasses import dataclass
 
 from ...engine.execution.stopping import StopRequest
 from ..configuration import Settings
+from ..generation import request, run
 from ..states import Event
-from ..task import NOTHING_RUNS, JobReport, Task, Tell, request, run
+from ..task import NOTHING_RUNS, JobReport, Task, Tell
 from . import protocol
 from .interface import How
 from .process import ProcessScheduler

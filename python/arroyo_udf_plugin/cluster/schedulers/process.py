@@ -1,4 +1,4 @@
-"""Pipelines in processes of their own: one worker for each generation.
+"""Pipelines in processes of their own: one worker for each generation (see `spawning.py`).
 
 The worker's output goes to a file in the data folder, and from there to the job's log while it runs (see
 `worker_output.py`); if it is lost, the end of its output once more, with the error.
@@ -20,7 +20,6 @@ import secrets
 import select
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -28,7 +27,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ... import failpoints
-from ..configuration import PREFIX, Settings
+from ..configuration import Settings
 from ..monitoring.exposition import WORKER, Gateway
 from ..serving import Server
 from ..states import Event
@@ -36,6 +35,7 @@ from ..task import NOTHING_RUNS, OUTPUT, JobReport, Task, Tell
 from . import messages, protocol, worker_files
 from .interface import How
 from .messages import InvalidMessage
+from .spawning import Spawner
 from .worker_output import INSTEAD, WorkerOutput, crashed_in
 
 _LOOK_EVERY = 1.0  # seconds between two looks at who has been silent, and at what workers have written
@@ -115,6 +115,7 @@ class ProcessScheduler:
         self._gateway = Gateway.configured(settings)
         self._folder = protocol.folder_of(self._data)
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._spawner = Spawner()
         self._key = protocol.key_of(self._data)
         self._lock = threading.Lock()
         self._running: dict[str, _Running] = {}
@@ -187,6 +188,7 @@ class ProcessScheduler:
         for each in running.values():
             each.is_let_go = True
             each.orders.wake()
+        self._spawner.release()
         self._stop_serving()
 
     def close(self) -> None:
@@ -198,6 +200,7 @@ class ProcessScheduler:
         while time.monotonic() < deadline and any(self._living(each.job_id) for each in running):
             self._closed.wait(0.05)
         self._closed.set()
+        self._spawner.close()
         for each in running:
             self._kill(each.job_id, each.generation)
             worker_files.end_family(self._folder, each.job_id, each.generation, each.pid)
@@ -223,26 +226,21 @@ class ProcessScheduler:
         lock = worker_files.claim(self._folder, running.job_id, running.generation)
         try:
             with running.output.create() as output:
-                running.process = process = subprocess.Popen(
-                    [sys.executable, "-m", "arroyo_udf_plugin.cli", "worker"],
-                    stdin=subprocess.PIPE,
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                    env={**_environment(), **running.task.environment, worker_files.MARKER: self._marker(running)},
-                    start_new_session=True,
-                    pass_fds=[lock],
-                )
-            running.pid = process.pid
-            worker_files.sign(lock, process.pid)
+                spawned = self._spawner.take(running.task.environment, output)
+                running.process, running.pid = spawned.process, spawned.process.pid
+                worker_files.sign(lock, running.pid)
+                failpoints.reached("spawned")
+                spawned.assign(self._told(running), output, lock)
         finally:
             os.close(lock)
-        failpoints.reached("spawned")
-        told = {
+
+    def _told(self, running: _Running) -> dict[str, Any]:
+        """What a worker is to know before it asks."""
+        return {
             "data": str(self._data),
             "job_id": running.job_id,
             "generation": running.generation,
             "secret": running.secret,
-            "lock": lock,
             "limits": self._worker.model_dump(),
             "roots": self._roots,
             "logging": self._logging,
@@ -250,9 +248,6 @@ class ProcessScheduler:
             "spawned": time.time(),
             "gateway": self._gateway and asdict(self._gateway),
         }
-        assert process.stdin is not None
-        with contextlib.suppress(BrokenPipeError), process.stdin as pipe:
-            pipe.write(json.dumps(told).encode())
 
     def _watch(self, running: _Running) -> None:
         """Until the worker has ended; tells it, if the worker has not."""
@@ -276,6 +271,7 @@ class ProcessScheduler:
             return
         with contextlib.suppress(OSError):
             self._serve()
+            self._spawner.prepare()
             self._tell_output(running, running.output.more())
         running.silent += 1
         if running.silent * _LOOK_EVERY > (_LEAVES_IN if running.ended else self._limits.worker_heartbeat_timeout):
@@ -290,8 +286,10 @@ class ProcessScheduler:
         self._remove(running)
         if self._closed.is_set() or running.is_let_go:
             return
+        with contextlib.suppress(OSError):
+            self._spawner.prepare()
         if not running.ended:
-            why = running.why or ("the worker has ended" if status is None else _told(status))
+            why = running.why or ("the worker has ended" if status is None else _ended(status))
             last = running.output.last()
             if not running.why and (function := crashed_in(last, running.task.program)) is not None:
                 why = f"{why}, in the function {function}: {INSTEAD}"
@@ -319,9 +317,6 @@ class ProcessScheduler:
         for each in found:
             each.kill()
         return bool(found)
-
-    def _marker(self, running: _Running) -> str:
-        return worker_files.marker_of(self._folder, running.job_id, running.generation)
 
     def _living(self, job_id: str) -> list[worker_files.Living]:
         return list(worker_files.living(self._folder, job_id))
@@ -431,12 +426,7 @@ async def _body(receive: Receive) -> bytes:
     return body
 
 
-def _environment() -> dict[str, str]:
-    """Without the settings of the cluster: functions of users would see its token."""
-    return {name: value for name, value in os.environ.items() if not name.upper().startswith(PREFIX)}
-
-
-def _told(status: int) -> str:
+def _ended(status: int) -> str:
     if status == -signal.SIGXCPU:
         return "the worker has used more processor time than worker.cpu_time allows"
     return f"the worker was ended by signal {-status}" if status < 0 else f"the worker ended with status {status}"

@@ -15,6 +15,9 @@ Versions: workers outlive their controller, so after an upgrade those of the old
 Version 1 may grow: a message may get a field with a default, and a reader leaves out what it does not know. Another
 version is answered with 410 and the reason: the worker ends, and its job goes on in a new one.
 
+Before that, the controller says by the worker's standard input, a socket, what it is to run: one byte with two
+descriptors, of the worker's output and its lock, then JSON (see `worker.py`), then the end.
+
 HTTP, because each side can be tried out with curl and read in a log, and needs no generated code: there are a few small
 messages a second, and no rows but those of previews.
 """
@@ -30,6 +33,7 @@ import os
 import secrets
 import socket
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +109,25 @@ class Connection(http.client.HTTPConnection):
             self.sock.connect(f"/proc/self/fd/{folder}/{self._name}")
         finally:
             os.close(folder)
+
+
+def assign(channel: socket.socket, message: Mapping[str, Any], output: int, lock: int) -> None:
+    """To a worker. Raises OSError if it has ended."""
+    socket.send_fds(channel, [b"\n"], [output, lock])
+    channel.sendall(json.dumps(message).encode())
+    channel.shutdown(socket.SHUT_WR)
+
+
+def assigned(channel: socket.socket) -> tuple[Any, int, int] | None:
+    """The message, and the descriptors of output and lock. None: the controller has ended.
+
+    Raises ValueError, OSError.
+    """
+    _, descriptors, _, _ = socket.recv_fds(channel, 1, 2, socket.MSG_CMSG_CLOEXEC)
+    if not descriptors:
+        return None
+    output, lock = descriptors
+    return json.loads(b"".join(iter(lambda: channel.recv(1 << 16), b""))), output, lock
 
 
 def ask(data: Path, path: str, secret: str, body: Any, timeout: float) -> tuple[int, Any]:

@@ -22,6 +22,7 @@ although they have left its process group and session, as daemons do, unless the
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import fcntl
 import os
 import re
@@ -94,6 +95,20 @@ def marker_of(folder: Path, job_id: str, generation: int) -> str:
     """Of a worker's processes: the same by whatever path one comes to the folder."""
     found = folder.stat()
     return f"{name_of(job_id, generation)}@{found.st_dev}:{found.st_ino}"
+
+
+def mark(marker: str) -> None:
+    """This process, which was started with UNMARKED, and each child that it will have.
+
+    The system shows the environment with which a process was started, and the same for children that only fork. So the
+    marker is written into that memory.
+    """
+    libc = ctypes.CDLL(None)
+    libc.getenv.restype = ctypes.c_void_p
+    place, text = libc.getenv(MARKER.encode()), marker.ljust(len(UNMARKED)).encode()
+    if place is not None and os.environ.get(MARKER) == UNMARKED and len(text) == len(UNMARKED):
+        ctypes.memmove(place, text, len(text))
+    os.environ[MARKER] = marker
 
 
 def end_family(folder: Path, job_id: str, generation: int, pid: int | None) -> None:
@@ -180,7 +195,9 @@ def _socket_of(path: Path) -> Path:
 
 
 MARKER = "ARROYO_UDF_WORKER"
-"""A variable of a worker, which its children inherit: see `worker_files.marker_of`."""
+"""A variable of a worker, which its children inherit: see `marker_of`."""
+UNMARKED = " " * 128
+"""Its value in a process that has no generation yet: room for a marker."""
 
 _SWEEPS = 100  # of a family that goes on to fork
 
@@ -236,7 +253,7 @@ def _family(mark: bytes, leader: int | None) -> Iterator[_Seen]:
 
 def _environment(pid: int) -> list[bytes]:
     try:
-        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        return [each.rstrip() for each in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")]
     except OSError:  # it has ended, or is another user's
         return []
 

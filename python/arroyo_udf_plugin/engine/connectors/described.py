@@ -16,6 +16,7 @@ import pydantic
 
 from ...author.options import bytes_of, seconds_of
 from ...errors import InvalidArgument
+from ..attribute_docs import Documented
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,11 +31,11 @@ VARIABLE = re.compile(r"\$(\$?)\{([^}]*)\}")
 Item = TypeVar("Item")
 
 
-class Described(pydantic.BaseModel):
+class Described(Documented):
     """A part of a description: unknown keys are refused, values are not converted between kinds, and nothing changes
     after it has been checked."""
 
-    model_config = pydantic.ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True, strict=True)
 
     later: ClassVar[frozenset[str]] = frozenset()
     """Keys that came after checkpoints had been written without them: they are told only if they are set."""

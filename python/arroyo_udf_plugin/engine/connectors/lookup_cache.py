@@ -23,20 +23,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...errors import InvalidArgument
+from ...host.ordinals import ordinals
 from .database import WrongValue
 from .lookup_table import LookupTable, OpenLookup
-from .options import BATCH_ROWS
 
 _PIECE_BYTES = 1 << 30  # put together; the offsets of texts end at 2 GiB
 _ENTRY_BYTES = 350  # of Python's objects, for each key
 _STEPS = 16  # of the age: what is old is looked for so often
-_COUNT = pa.array(range(BATCH_ROWS), pa.int64())
 _is = pa.types
-
-
-def count(length: int) -> pa.Array:
-    """0, 1, 2, ..."""
-    return _COUNT.slice(0, length) if length <= len(_COUNT) else pa.array(range(length), pa.int64())
 
 
 @dataclass(frozen=True)
@@ -223,7 +217,14 @@ class Lookups:
         lost = {row: failed[code] for row, code in enumerate(codes.to_pylist()) if code in failed} if failed else {}
         is_few = most is None or len(codes) <= most
         if is_few and not places.null_count and not codes.null_count and pc.min(places).as_py() >= 0:
-            return Matches(young.schema, tuple(young.pieces), count(len(codes)), places.take(codes), lost, len(codes))
+            return Matches(
+                young.schema,
+                tuple(young.pieces),
+                ordinals(len(codes), type_="int64"),
+                places.take(codes),
+                lost,
+                len(codes),
+            )
         offsets = [0]
         rows: list[int] = []
         for place in places.to_pylist():

@@ -12,13 +12,11 @@ import functools
 from collections.abc import Callable, Mapping
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ...errors import InvalidArgument
+from ...host.ordinals import ordinals
 from .options import BATCH_ROWS
 from .source import Rows
-
-_NUMBERS = pa.array(range(BATCH_ROWS), pa.int64())
 
 
 @functools.lru_cache(maxsize=8)  # slices read a few files at a time
@@ -28,7 +26,7 @@ def _repeated(file: str) -> pa.StringArray:
 
 _VALUES: Mapping[str, tuple[pa.DataType, Callable[[Rows], pa.Array]]] = {
     "filename": (pa.string(), lambda rows: _repeated(rows.file).slice(0, rows.batch.num_rows)),
-    "row": (pa.int64(), lambda rows: pc.add(_NUMBERS.slice(0, rows.batch.num_rows), rows.first)),
+    "row": (pa.int64(), lambda rows: ordinals(rows.batch.num_rows, rows.first, "int64")),
 }
 KEYS = tuple(_VALUES)
 

@@ -14,6 +14,7 @@ Assumes: one of the versions of `datafusion` in pyproject.toml; one thread at a 
 from __future__ import annotations
 
 import collections
+import contextlib
 import functools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -36,6 +37,12 @@ def check_installed() -> None:
         import datafusion  # noqa: F401
     except ImportError as error:
         raise InvalidArgument(f"SQL needs DataFusion: pip install 'arroyo_udf_plugin[engine]' ({error})") from error
+
+
+def warm() -> None:
+    """Imports, if it is installed, what takes longer than most plans do."""
+    with contextlib.suppress(ImportError):
+        import datafusion  # noqa: F401
 
 
 def context(batch_rows: int = _ALL_ROWS, functions: Sequence[NativeFunction] = ()) -> Any:

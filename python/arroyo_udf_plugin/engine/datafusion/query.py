@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...errors import InvalidArgument
+from ...host.ordinals import ordinals
 from ..connectors.cells import CellType, decoded
 from .feed import TABLE, Feed, Single, context, is_by_row, is_by_rows, operators_of, works
 from .native_calls import RewrittenText, with_native
@@ -27,7 +28,6 @@ from .tokens import column_name, quoted, with_now
 
 _ROW = pa.field("__row", pa.uint32())
 _NOW = pa.field("__now", pa.timestamp("ns"))
-_NUMBERS = pa.array(range(8192), pa.uint32())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,7 +130,7 @@ class Query:
             if length:
                 yield Found(self._selected(batch, self._columns), None)
             return
-        numbers = _NUMBERS.slice(0, length) if length <= len(_NUMBERS) else pa.array(range(length), pa.uint32())
+        numbers = ordinals(length, type_="uint32")
         if incomplete:
             yield from (Failed(row, f"column {name!r} is null, and NOT NULL") for row, name in incomplete.items())
             complete = pa.array([row not in incomplete for row in range(length)])

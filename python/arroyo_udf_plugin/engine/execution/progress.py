@@ -5,16 +5,18 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from ...host.statistics import Latency
-from ..connectors.interface import Sink
 from ..operators.failures import FailedRows, together
-from ..operators.operator import Operator
 from ..operators.stages import Counts
-from .counters import NodeCounter, SliceNumbers
-from .planned import PlannedPipeline
 from .took import Took
+
+if TYPE_CHECKING:
+    from ..connectors.interface import Sink
+    from ..operators.operator import Operator
+    from .counters import NodeCounter, SliceNumbers
+    from .planned import PlannedPipeline
 
 Ended = Literal["finished", "resumable", "cut off"]
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...errors import InvalidArgument
+from ...host.ordinals import ordinals
 from ...host.policy import LETTER
 from ..connectors.cells import CellType, decoded
 from ..connectors.options import BATCH_ROWS
@@ -39,7 +40,6 @@ _UNREAD = "unread"
 _KEY = ORIGIN.get_field_index("key")
 _KEYED = ["file", "row", "key"]
 _CELL = b"arroyo_udf.cell"  # in the metadata of a dead letter's column
-_COUNT = pa.array(range(BATCH_ROWS), pa.uint64())
 _ALL_READ = pa.nulls(BATCH_ROWS, pa.string())
 _NO_KEYS = pa.nulls(BATCH_ROWS, pa.binary())
 
@@ -217,7 +217,7 @@ def _retyped(column: pa.Array, type_: pa.DataType) -> pa.Array:
 
 def _origin(rows: Rows) -> pa.RecordBatch:
     length = rows.batch.num_rows
-    numbers = pc.add(_COUNT.slice(0, length), pa.scalar(rows.first, pa.uint64()))
+    numbers = ordinals(length, rows.first)
     unread = _unread(rows.refused, length) if rows.refused else _ALL_READ.slice(0, length)
     columns = [_repeated(rows.file).slice(0, length), numbers, unread, _NO_KEYS.slice(0, length)]
     return pa.RecordBatch.from_arrays(columns, schema=ORIGIN)

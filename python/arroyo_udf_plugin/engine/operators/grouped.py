@@ -20,7 +20,8 @@ import pyarrow.compute as pc
 
 from ...abi import ERROR, VALUE
 from ...errors import ArroyoUdfError, InvalidArgument
-from ...host.answers import STEP_ROWS, count
+from ...host.answers import STEP_ROWS
+from ...host.ordinals import ordinals
 from ...host.policy import Action, Policy
 from ..connectors.unnamed import Data
 from ..datafusion.query import told
@@ -249,7 +250,7 @@ class GroupStage(RunningStage):
 
     def _origins(self, n_rows: int, keys: pa.Array) -> pa.RecordBatch:
         """A result comes from many rows: it is told by its number. Of the source's own columns it has none."""
-        numbers = count(n_rows, self._answered)
+        numbers = ordinals(n_rows, self._answered)
         self._answered += n_rows
         name = pa.repeat(f"{WINDOW_OF}{self.name}", n_rows)
         others = [pa.nulls(n_rows, type_) for type_ in self._origin.types[len(ORIGIN) :]]
@@ -276,7 +277,7 @@ class GroupStage(RunningStage):
         n_rows = 0
         with self._told():
             for batch in self._windows.kept():
-                yield count(batch.num_rows, n_rows), Block(batch, _nowhere(batch.num_rows))
+                yield ordinals(batch.num_rows, n_rows), Block(batch, _nowhere(batch.num_rows))
                 n_rows += batch.num_rows
 
     @property

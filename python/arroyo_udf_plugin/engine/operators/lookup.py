@@ -18,9 +18,10 @@ import pyarrow.compute as pc
 
 from ...errors import InvalidArgument
 from ...host.answers import STEP_ROWS
+from ...host.ordinals import ordinals
 from ...host.policy import Policy
 from ..connectors.cells import CellType, argument
-from ..connectors.lookup_cache import Lookups, Matches, count
+from ..connectors.lookup_cache import Lookups, Matches
 from ..connectors.lookup_table import LookupTable
 from ..datafusion.query import Found, Query, Select
 from .blocks import Block, Given
@@ -142,7 +143,7 @@ class LookupStage(FailingStage):
         return self._rows(block, of, matches, at), of
 
     def _rows(self, block: Block, of: pa.Array, matches: Matches, at: pa.Array) -> pa.RecordBatch:
-        whole = len(of) == len(block) and pc.all(pc.equal(of, count(len(of)))).as_py()
+        whole = len(of) == len(block) and pc.all(pc.equal(of, ordinals(len(of), type_="int64"))).as_py()
         rows = block.rows if whole else block.rows.take(of)
         return pa.RecordBatch.from_arrays([*rows.columns, *matches.rows(at).columns], schema=self._schema)
 
@@ -154,7 +155,7 @@ class LookupStage(FailingStage):
             of, at = (each.slice(start, STEP_ROWS) for each in (matches.of, matches.at))
             for found in self._condition.run(self._rows(block, of, matches, at)):
                 if isinstance(found, Found):
-                    places = count(len(of)) if found.of is None else found.of.cast(pa.int64())
+                    places = ordinals(len(of), type_="int64") if found.of is None else found.of.cast(pa.int64())
                     kept.append(pc.add(places, start))
                 else:
                     failed.setdefault(of[found.position].as_py(), found.text)
@@ -164,7 +165,7 @@ class LookupStage(FailingStage):
 
 def _with_unmatched(of: pa.Array, at: pa.Array, length: int) -> tuple[pa.Array, pa.Array]:
     """With the rows that have no match, each in its place: a null for theirs."""
-    rows = count(length)
+    rows = ordinals(length, type_="int64")
     missing = rows.filter(pc.invert(pc.is_in(rows, value_set=of)))
     if not len(missing):
         return of, at

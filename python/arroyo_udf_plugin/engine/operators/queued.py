@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from ...abi import ERROR
-from ...host.answers import STEP_ROWS, Answered, count, schema_of, with_refused
+from ...host.answers import STEP_ROWS, Answered, schema_of, with_refused
 from ...host.arguments import Piece
+from ...host.ordinals import ordinals
 from ...host.policy import Answers, Policy
 from ..datafusion.query import Found, Query, Select
 from .blocks import Block, Given
@@ -90,7 +91,7 @@ class QueuedStage(RunningStage):
             if isinstance(item, Watermark):
                 watermarks.append((first, item.time))
             else:
-                rows.append((count(len(item), first), item))
+                rows.append((ordinals(len(item), first), item))
                 first += len(item)
         return FunctionSnapshot(self.identity, self._lineage, first, watermarks, self._latest, rows)
 

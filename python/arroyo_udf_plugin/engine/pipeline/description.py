@@ -113,6 +113,14 @@ class Pipeline(Described):
     def has_checkpoints(self) -> bool:
         return self.checkpoints is not None and self.checkpoints.place is not None
 
+    def partitioned(self) -> Pipeline:
+        """With sources that keep as many partitions as there are slices now, whatever the parallelism will be."""
+        sources = {
+            name: one.model_copy(update={"source": one.source.partitioned(self.parallelism)})
+            for name, one in self.sources.items()
+        }
+        return self.model_copy(update={"source": self.source.partitioned(self.parallelism), "sources": sources})
+
 
 def described(pipeline: Described) -> dict[str, Any]:
     """The description as data for JSON. Variables stay `${NAME}`."""

@@ -19,6 +19,7 @@ import pydantic
 from pydantic.fields import FieldInfo
 
 from ...errors import InvalidArgument, nearest
+from ..attribute_docs import docs_of
 from ..connectors.described import Described
 from ..connectors.registry import broken
 from .description import Pipeline
@@ -104,7 +105,7 @@ def _problem(data: Any, loc: Key, kind: str, context: Mapping[str, Any], message
         known = [name for name in _keys(owner) if name not in _at(data, key[:-1])]
         return Problem(key, f"there is no such key: {nearest(str(key[-1]), known)}")
     if kind == "missing":
-        help_ = (_keys(owner)[str(key[-1])].description or "it").split(". ")[0].rstrip(".")
+        help_ = docs_of(owner).get(str(key[-1]), "it").split(". ")[0].rstrip(".")
         begins_a_sentence = help_.split()[0].istitle()  # other than NAME = FUNCTION(COLUMN)
         return Problem(key, f"is missing; write {help_[0].lower() if begins_a_sentence else help_[0]}{help_[1:]}")
     while _at(data, key) is None and key:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from ..connectors.described import Described
 from .inputs import sources_of
 from .kinds.kind import lines_of_columns
-from .plan import Planned, sink_names
-from .routing import operator_names
+from .plan import Planned
+from .routing import operator_names, sink_names
 
 
 def explained(planned: Planned) -> str:

@@ -40,7 +40,7 @@ from .kinds.functions import Functions
 from .kinds.kind import DescribedOperator
 from .lines import Key
 from .problems import InvalidPipeline, Problems
-from .routing import each_once, operator_names
+from .routing import operator_names, sink_names
 from .variables import Secrets, resolved
 
 
@@ -277,8 +277,3 @@ def _options(operator: DescribedOperator) -> Mapping[str, Any]:
 def _in_a_row(sink: Mapping[str, Any]) -> dict[str, Any]:
     """A sink as it was described before there was `after`, if it does without."""
     return {name: value for name, value in sink.items() if name != "after" or value is not None}
-
-
-def sink_names(pipeline: Pipeline) -> list[str]:
-    """Of the sinks, for people and databases; each once."""
-    return each_once([sink.type for sink in pipeline.sinks])

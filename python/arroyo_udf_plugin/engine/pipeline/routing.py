@@ -86,6 +86,11 @@ def operator_names(pipeline: Pipeline) -> list[str]:
     return each_once([one.name or one.default_name for one in pipeline.operators])
 
 
+def sink_names(pipeline: Pipeline) -> list[str]:
+    """Of the sinks, for people and databases; each once."""
+    return each_once([sink.type for sink in pipeline.sinks])
+
+
 def each_once(names: Sequence[str]) -> list[str]:
     """The names, with a number behind those that were there before."""
     earlier = [names[:place].count(name) for place, name in enumerate(names)]

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...host.answers import count
+from ...host.ordinals import ordinals
 from .panes import WAITING_ROWS, by_pane
 from .spans import Hop, nanoseconds
 from .storage import Some, Storage
@@ -86,7 +86,7 @@ class TimedRows:
             is_inside = end <= until and (first is None or start >= first)
             for number, batch in bucket.batches():
                 at = self.at(batch)
-                place = count(batch.num_rows, number).cast(pa.int64())
+                place = ordinals(batch.num_rows, number).cast(pa.int64())
                 rows = pa.RecordBatch.from_arrays([*batch.columns, at, place], schema=self.schema)
                 if not is_inside:
                     mask = pc.less(at, until)

@@ -18,6 +18,8 @@ from typing import Annotated, Any, Generic, TypeVar
 import pydantic
 from pydantic_core import PydanticCustomError
 
+from ....engine.attribute_docs import Documented
+
 Item = TypeVar("Item")
 
 Micros = int
@@ -26,10 +28,8 @@ Micros = int
 MOST_MICROS = 2**63 - 1
 
 
-class Answer(pydantic.BaseModel):
+class Answer(Documented):
     """What the API says. Fields that may be missing are null."""
-
-    model_config = pydantic.ConfigDict(use_attribute_docstrings=True)
 
 
 def wrong_shape(told: str) -> PydanticCustomError:
@@ -41,11 +41,11 @@ WRONG_SHAPE = "wrong_shape"
 """The type of that error."""
 
 
-class Asked(pydantic.BaseModel):
+class Asked(Documented):
     """What the API is asked for. Values are not converted between kinds. Unknown keys are refused: a wish that nobody
     reads must not look like one that was heard."""
 
-    model_config = pydantic.ConfigDict(strict=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = pydantic.ConfigDict(strict=True, extra="forbid")
 
     @pydantic.model_validator(mode="before")
     @classmethod
