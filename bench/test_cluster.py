@@ -30,6 +30,7 @@ import pytest
 
 from arroyo_udf_plugin.cluster.database import jobs, pipelines
 from arroyo_udf_plugin.cluster.database.database import KEY_FILE, Database
+from arroyo_udf_plugin.cluster.job_program import JobProgram
 from arroyo_udf_plugin.cluster.schedulers import protocol, worker_files
 from arroyo_udf_plugin.engine.pipeline import Blackhole, Impulse, Pipeline
 from arroyo_udf_plugin.engine.pipeline.description import described
@@ -207,13 +208,13 @@ def put(database: Database, number: int, run: bool = True) -> None:
     """Pipelines to which no row comes."""
     for place in range(number):
         pipeline = Pipeline(name=f"idle-{place}", source=Impulse(rate=1e-4), sinks=[Blackhole()])
-        program = {"version": 1, "pipeline": described(pipeline), "artifacts": {}}
+        program = JobProgram(json.loads(json.dumps(described(pipeline))), {})
         with database.begin() as session:
             made = pipelines.create(
                 session,
                 name=pipeline.name,
                 query="",
-                program=json.loads(json.dumps(program)),
+                program=program,
                 graph={},
                 checkpoint_interval_micros=10_000_000,
             )

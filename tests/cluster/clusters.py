@@ -12,6 +12,7 @@ from arroyo_udf_plugin.cluster.configuration import Settings, configured
 from arroyo_udf_plugin.cluster.controller.controller import Controller
 from arroyo_udf_plugin.cluster.database import pipelines
 from arroyo_udf_plugin.cluster.database.database import Changes, Database
+from arroyo_udf_plugin.cluster.job_program import JobProgram
 from arroyo_udf_plugin.cluster.schedulers.embedded import EmbeddedScheduler
 from arroyo_udf_plugin.engine.pipeline import Pipeline
 from arroyo_udf_plugin.engine.pipeline.description import described
@@ -28,9 +29,12 @@ def shown(number: int, **changes: Any) -> dict[str, Any]:
     return own | {"batch": json.dumps([{"n": number}])} | changes
 
 
-def program(pipeline: Pipeline, *libraries: Path) -> dict[str, Any]:
+EMPTY = JobProgram({}, {})
+
+
+def program(pipeline: Pipeline, *libraries: Path) -> JobProgram:
     artifacts = {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in libraries}
-    return {"version": 1, "pipeline": json.loads(json.dumps(described(pipeline))), "artifacts": artifacts}
+    return JobProgram(json.loads(json.dumps(described(pipeline))), artifacts)
 
 
 class Cluster:

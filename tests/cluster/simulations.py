@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import sqlalchemy
-from clusters import settings_in
+from clusters import EMPTY, settings_in
 from sqlalchemy import event
 
 from arroyo_udf_plugin.cluster.controller.controller import Controller
@@ -242,7 +242,13 @@ class Simulation:
         """Returns the pipeline's id."""
         with self.database.begin() as session:
             made = pipelines.create(
-                session, name="p", query="", program={}, graph={}, checkpoint_interval_micros=1_000_000, **given
+                session,
+                name="p",
+                query="",
+                program=EMPTY,
+                graph={},
+                checkpoint_interval_micros=1_000_000,
+                **given,
             )
         return made.pipeline.id
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import threading
 from collections.abc import Iterator
@@ -12,9 +13,10 @@ from typing import Any
 import pytest
 
 import object_store_server
-from arroyo_udf_plugin.cluster.functions.artifacts import copied, fetched, moved, new_place, store
+from arroyo_udf_plugin.cluster.functions.artifacts import copied, fetched, new_place, store
+from arroyo_udf_plugin.cluster.job_program import JobProgram
 from arroyo_udf_plugin.engine.execution.store import open_store
-from arroyo_udf_plugin.errors import InvalidArgument, LoadError
+from arroyo_udf_plugin.errors import InvalidArgument, InvalidState, LoadError
 
 BYTES = b"\x7fELF" + os.urandom(1 << 20)
 HASH = hashlib.sha256(BYTES).hexdigest()
@@ -126,10 +128,23 @@ def test_a_copy_that_is_made_again_leaves_the_one_that_is_loaded_as_it_is(librar
 
 def test_a_program_moves_with_its_libraries() -> None:
     operators: list[dict[str, Any]] = [{"type": "functions", "plugin": "/a.so"}, {"type": "sql"}]
-    program = {"version": 1, "pipeline": {"name": "p", "operators": operators}, "artifacts": {"/a.so": "ab"}}
-    assert moved(program, {"/a.so": "s3://b/a.so"}) == {
-        "version": 1,
-        "pipeline": {"name": "p", "operators": [{"type": "functions", "plugin": "s3://b/a.so"}, {"type": "sql"}]},
-        "artifacts": {"s3://b/a.so": "ab"},
-    }
-    assert moved(program, {}) == program
+    program = JobProgram({"name": "p", "operators": operators}, {"/a.so": "ab"}, {"TOKEN": "secret"})
+    there = program.moved({"/a.so": "s3://b/a.so"})
+    assert there == JobProgram(
+        {"name": "p", "operators": [{"type": "functions", "plugin": "s3://b/a.so"}, {"type": "sql"}]},
+        {"s3://b/a.so": "ab"},
+        {"TOKEN": "secret"},
+    )
+    assert program.moved({}) == program
+    assert there.means_the_same(program)
+
+
+def test_a_program_is_read_as_it_was_stored_and_one_of_a_newer_toolkit_refused() -> None:
+    program = JobProgram({"name": "p", "parallelism": 3}, {"/a.so": "ab"}, {"TOKEN": "secret"})
+    stored = json.loads(json.dumps(program.as_json()))
+    assert stored["version"] == 1
+    assert JobProgram.of_json(stored) == program
+    assert program.parallelism == 3
+    assert "variables" not in JobProgram({}, {}).as_json()
+    with pytest.raises(InvalidState, match="version 2: upgrade"):
+        JobProgram.of_json(stored | {"version": 2})

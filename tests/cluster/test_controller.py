@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
-from clusters import Cluster, program, settings_in
+from clusters import EMPTY, Cluster, program, settings_in
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 from waiting import until
@@ -107,7 +107,9 @@ def test_each_stop_stops(cluster: Cluster, tmp_path: Path, how: str) -> None:
 
 def test_a_job_that_is_stopped_before_anybody_saw_it_never_runs(database: Database, make: Any, tmp_path: Path) -> None:
     with database.begin() as session:
-        made = pipelines.create(session, name="p", query="", program={}, graph={}, checkpoint_interval_micros=1_000_000)
+        made = pipelines.create(
+            session, name="p", query="", program=EMPTY, graph={}, checkpoint_interval_micros=1_000_000
+        )
         pipelines.change(session, made.pipeline.id, {"stop": "immediate"})
     assert make().await_state(made.pipeline.id, "Stopped").status.generation == 0
 

@@ -11,6 +11,7 @@ import sqlalchemy
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.util import CommandError
+from clusters import EMPTY
 
 from arroyo_udf_plugin.cluster.database import connections, history, jobs, pipelines, places, udfs
 from arroyo_udf_plugin.cluster.database.database import LATEST, Changes, Database, LeaderLock
@@ -22,7 +23,7 @@ from arroyo_udf_plugin.errors import InvalidArgument, InvalidState
 
 
 def made(session: Any, **changes: Any) -> pipelines.WholeJob:
-    given: dict[str, Any] = {"name": "p", "query": "SELECT 1", "program": {}, "graph": {"nodes": [], "edges": []}}
+    given: dict[str, Any] = {"name": "p", "query": "SELECT 1", "program": EMPTY, "graph": {"nodes": [], "edges": []}}
     given |= {"checkpoint_interval_micros": 10_000_000, "checkpoints": "/state"}
     return pipelines.create(session, **given | changes)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy
+from clusters import EMPTY
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from simulations import Runs, Simulation
@@ -170,7 +171,7 @@ def test_a_thousand_jobs_are_taken_over_by_a_few_statements(simulate: Callable[.
     """And a wake-up reads only what has changed."""
     simulation = simulate()
     with simulation.database.begin() as session:
-        given: dict[str, Any] = {"query": "", "program": {}, "graph": {}, "checkpoint_interval_micros": 1_000_000}
+        given: dict[str, Any] = {"query": "", "program": EMPTY, "graph": {}, "checkpoint_interval_micros": 1_000_000}
         made = [pipelines.create(session, name="p", **given) for _ in range(1000)]
         session.execute(sqlalchemy.update(JobRow).values(fulfilled=JobRow.revision))
         facts = {"state": "Running", "generation": 1, "settings": wish_of(made[0].job)}

@@ -17,6 +17,7 @@ from waiting import until
 
 from arroyo_udf_plugin.cluster.database import history
 from arroyo_udf_plugin.cluster.database.database import Database
+from arroyo_udf_plugin.cluster.job_program import JobProgram
 from arroyo_udf_plugin.cluster.schedulers import protocol, worker_files
 from arroyo_udf_plugin.cluster.schedulers.embedded import IsolatingScheduler
 from arroyo_udf_plugin.cluster.schedulers.worker_output import INSTEAD, crashed_in
@@ -68,9 +69,9 @@ def test_a_controller_that_lives_for_a_while_begins_anew(migrated: Path) -> None
 
 
 def test_a_stack_tells_the_function() -> None:
-    program = {"pipeline": {"operators": [{"calls": ["x = boom(n)"]}]}}
+    program = JobProgram({"operators": [{"calls": ["x = boom(n)"]}]}, {})
     assert crashed_in(STACK, program) == "boom"
-    assert crashed_in(STACK, {"pipeline": {"operators": [{"calls": ["x = other(n)"]}]}}) is None
+    assert crashed_in(STACK, JobProgram({"operators": [{"calls": ["x = other(n)"]}]}, {})) is None
     assert crashed_in("killed", program) is None
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from clusters import EMPTY
 from simulations import Simulation
 
 from arroyo_udf_plugin.cluster.api.responses import job_of
@@ -99,7 +100,7 @@ def test_a_cluster_waits_for_all_its_jobs_at_once(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(embedded.time, "monotonic", lambda: now[0])
     scheduler = embedded.EmbeddedScheduler(lambda report: None)
     for number in range(5):
-        task: Any = Task(f"job_{number}", 1, {}, 1, 10.0, None, drain_time=10.0)
+        task: Any = Task(f"job_{number}", 1, EMPTY, 1, 10.0, None, drain_time=10.0)
         scheduler._running[task.job_id] = embedded._Running(task, StopRequest(), Hanging())
     scheduler.close()
     assert sum(waited) == 10.0 + embedded._GIVE_UP

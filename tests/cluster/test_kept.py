@@ -16,7 +16,7 @@ import pytest
 import sqlalchemy
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from clusters import settings_in
+from clusters import EMPTY, settings_in
 from simulations import Simulation
 from test_database import made
 
@@ -223,7 +223,7 @@ def test_a_worker_of_another_version_is_told_to_go(tmp_path: Path) -> None:
 
 def test_a_message_that_is_not_understood_is_refused(tmp_path: Path) -> None:
     scheduler = ProcessScheduler(lambda report: None, settings_in(tmp_path))
-    task = Task("job_1", 1, {}, 1, 1.0, None)
+    task = Task("job_1", 1, EMPTY, 1, 1.0, None)
     scheduler._add(task)
     scheduler._serve()
     try:

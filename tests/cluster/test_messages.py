@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from clusters import Cluster, settings_in
+from clusters import EMPTY, Cluster, settings_in
 from simulations import Simulation
 from waiting import until
 
@@ -28,7 +28,7 @@ class Heard:
         self.scheduler = ProcessScheduler(self.told.append, settings_in(folder))
         self.scheduler._serve()
         for job_id in ("job_1", "job_2"):
-            self.scheduler._add(Task(job_id, 3, {}, 1, 10.0, None))
+            self.scheduler._add(Task(job_id, 3, EMPTY, 1, 10.0, None))
         self._folder = folder
 
     def say(self, body: Any, what: str = "reports") -> tuple[int, Any]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from clusters import EMPTY
 from simulations import Simulation
 
 from arroyo_udf_plugin.cluster import generation
@@ -103,5 +104,5 @@ def test_a_store_that_does_not_answer_at_the_first_start_is_no_mistake_of_the_us
 
     monkeypatch.setattr(generation, "_planned", place)
     told: list[Any] = []
-    run(Task("job_1", 1, {}, 1, 10.0, None), StopRequest(), told.append)
+    run(Task("job_1", 1, EMPTY, 1, 10.0, None), StopRequest(), told.append)
     assert [(one.event, one.domain, one.outage) for one in told] == [(Event.LOST, "external", "s3://state")]

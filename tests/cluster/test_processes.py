@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from clusters import Cluster, posting, program, settings_in
+from clusters import EMPTY, Cluster, posting, program, settings_in
 from programs import SQL, TWICE, Program, doubles, expected, parts
 from waiting import until
 
@@ -209,7 +209,7 @@ def test_a_worker_that_cannot_start_is_lost_at_once(settings: Settings, tmp_path
     told: queue.SimpleQueue[JobReport] = queue.SimpleQueue()
     scheduler = ProcessScheduler(told.put, settings)
     (tmp_path / "logs").write_text("a file where a folder should be")
-    scheduler.start(Task("job_1", 1, {}, 1, 10.0, None))
+    scheduler.start(Task("job_1", 1, EMPTY, 1, 10.0, None))
     report = told.get(timeout=60)
     assert (report.event, report.message.partition(":")[0]) == (Event.LOST, "the worker cannot start")
     scheduler.close()

@@ -15,6 +15,7 @@ from arroyo_udf_plugin.cluster.database import connections, jobs, pipelines
 from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.database.models import Base
 from arroyo_udf_plugin.cluster.database.sealing import Keys, opened
+from arroyo_udf_plugin.cluster.job_program import JobProgram
 from arroyo_udf_plugin.cluster.wishes import settings
 from arroyo_udf_plugin.errors import InvalidArgument, InvalidState
 
@@ -59,7 +60,7 @@ def write_secrets(database: Database) -> None:
             name="p",
             query="",
             graph={},
-            program={"version": 1, "variables": variables},
+            program=JobProgram({}, {}, variables),
             env_vars={"TOKEN": environment, "EMPTY": ""},
             checkpoint_interval_micros=1,
         )
@@ -77,7 +78,7 @@ def read_secrets(database: Database) -> None:
         whole = pipelines.get(session, whole.pipeline.id)
         assert found.config == {"uri": profile}
         assert whole.job.env_vars == {"TOKEN": environment, "MORE": change}
-        assert whole.pipeline.program == {"version": 1, "variables": {"CP_1_URI": program}}
+        assert whole.opened_program.variables == {"CP_1_URI": program}
         assert whole.status.settings == settings(whole.job)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from clusters import Cluster, settings_in
+from clusters import EMPTY, Cluster, settings_in
 from programs import Client, Program
 from test_controller import counters, counting
 from waiting import until
@@ -190,13 +190,13 @@ def test_a_state_url_with_a_variable_is_resolved_once(make: Make, tmp_path: Path
     ],
 )
 def test_a_place_that_nobody_could_find_again_is_none(database: Database, url: str, why: str) -> None:
-    given: dict[str, Any] = {"name": "p", "query": "", "program": {}, "graph": {}, "checkpoint_interval_micros": 1}
+    given: dict[str, Any] = {"name": "p", "query": "", "program": EMPTY, "graph": {}, "checkpoint_interval_micros": 1}
     with database.begin() as session, pytest.raises(InvalidArgument, match=why.replace("?", r"\?")):
         pipelines.create(session, **given, state_url=url)
 
 
 def test_a_job_of_an_earlier_program_gets_the_place_where_that_one_looked(database: Database, tmp_path: Path) -> None:
-    given: dict[str, Any] = {"name": "p", "query": "", "program": {}, "graph": {}, "checkpoint_interval_micros": 1}
+    given: dict[str, Any] = {"name": "p", "query": "", "program": EMPTY, "graph": {}, "checkpoint_interval_micros": 1}
     env_vars, urls = {"X": "here"}, {None: "/state", "s3://b/${X}/": "s3://b/here", "/${GONE}": "/${GONE}"}
     with database.begin() as session:
         made = {url: pipelines.create(session, **given, env_vars=env_vars).job.id for url in urls}

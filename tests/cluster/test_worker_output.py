@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from clusters import EMPTY
 from waiting import until
 
 from arroyo_udf_plugin.cluster.configuration import configured
@@ -23,7 +24,7 @@ from arroyo_udf_plugin.cluster.task import OUTPUT, JobReport, Task
 
 
 def task() -> Task:
-    return Task("job_1", 1, {}, parallelism=1, checkpoint_interval=1.0, place=None)
+    return Task("job_1", 1, EMPTY, parallelism=1, checkpoint_interval=1.0, place=None)
 
 
 def test_output_is_told_in_whole_lines_and_once(tmp_path: Path) -> None:
@@ -107,7 +108,7 @@ exit 3
 def test_the_log_keeps_the_latest_output_of_a_job_and_all_else(database: Database, tmp_path: Path) -> None:
     with database.begin() as session:
         jobs = [
-            pipelines.create(session, name="p", query="", program={}, graph={}, checkpoint_interval_micros=1).job.id
+            pipelines.create(session, name="p", query="", program=EMPTY, graph={}, checkpoint_interval_micros=1).job.id
             for _ in range(2)
         ]
         history.log(session, jobs[0], 0, "info", "Running")

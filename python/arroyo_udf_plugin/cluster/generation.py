@@ -10,7 +10,6 @@ else ends with `wrong` and the place's name. Sources have as many partitions as 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +20,7 @@ from ..engine.connectors.preview import tapped
 from ..engine.execution.embedded import restore_planned, run_planned
 from ..engine.execution.progress import PipelineSummary, Progress
 from ..engine.execution.stopping import StopRequest
-from ..engine.pipeline.description import Checkpoints, Pipeline
+from ..engine.pipeline.description import Checkpoints
 from ..engine.pipeline.plan import Planned, plan
 from ..engine.pipeline.problems import InvalidPipeline
 from ..errors import (
@@ -34,7 +33,7 @@ from ..errors import (
     WrongCheckpoints,
     service_of,
 )
-from .functions.artifacts import fetched, moved
+from .functions.artifacts import fetched
 from .functions.graph import graph_of
 from .preview_rows import Showing
 from .reports import numbers_of, taken
@@ -69,9 +68,9 @@ def run(task: Task, stop: StopRequest, tell: Tell) -> None:
 
 
 def _planned(task: Task) -> Planned:
-    artifacts = task.program["artifacts"].items()
+    artifacts = task.program.artifacts.items()
     copies = {name: str(fetched(name, sha256, Path(task.libraries))) for name, sha256 in artifacts}
-    pipeline = Pipeline.model_validate_json(json.dumps(moved(task.program, copies)["pipeline"])).partitioned()
+    pipeline = task.program.moved(copies).description().partitioned()
     place = None if any(sink.type in _UNREPEATABLE for sink in pipeline.sinks) else task.place
     told = pipeline.checkpoints or Checkpoints()
     update = {
@@ -79,7 +78,7 @@ def _planned(task: Task) -> Planned:
         "parallelism": task.parallelism,
         "checkpoints": place and told.model_copy(update=_kept(task, told) | {"place": place.replace("${", "$${")}),
     }
-    variables = {**os.environ, **task.program.get("variables", {}), **task.environment}
+    variables = {**os.environ, **task.program.variables, **task.environment}
     return plan(pipeline.model_copy(update=update), variables)
 
 

@@ -1,10 +1,8 @@
 """What a scheduler is to run, a generation of a job, and what it hears of it.
 
-    task = Task(job_id="job_1", generation=3, program=..., place=".../job_1/0", ...)
+    task = Task(job_id="job_1", generation=3, program=JobProgram(...), place=".../job_1/0", ...)
 
-A program is what the API has stored with the pipeline: {"version": 1, "pipeline": its description as JSON, "artifacts":
-{path or URL of a library: hash}, "variables": secrets of connection profiles, if it has any}. The job decides about
-checkpoints, parallelism and environment. `generation.py` runs it.
+The job decides about checkpoints, parallelism and environment. `generation.py` runs it.
 """
 
 from __future__ import annotations
@@ -13,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
+from .job_program import JobProgram
 from .states import Event
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ class Task:
 
     job_id: str
     generation: int
-    program: Mapping[str, Any]
+    program: JobProgram
     parallelism: int
     checkpoint_interval: float
     place: str | None
@@ -50,11 +49,12 @@ class Task:
     retain_for: float = 0.0
 
     def as_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return asdict(self) | {"program": self.program.as_json()}
 
     @classmethod
     def of_json(cls, told: Mapping[str, Any]) -> Task:
-        return cls(**_known(cls, told))
+        """Raises InvalidState for a program that this worker is too old for."""
+        return cls(**_known(cls, told) | {"program": JobProgram.of_json(told["program"])})
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.database.models import JobStatus
 from arroyo_udf_plugin.cluster.database.pipelines import WholeJob
 from arroyo_udf_plugin.cluster.functions.builder import Builder
+from arroyo_udf_plugin.cluster.job_program import JobProgram
 from arroyo_udf_plugin.cluster.records import Records
 from arroyo_udf_plugin.cluster.serving import Server, listening
 
@@ -99,7 +100,7 @@ def stored(database: Database) -> Stored:
                 **{
                     "name": "flights",
                     "query": "SELECT 1",
-                    "program": {"version": 1, "pipeline": {"sinks": [{}]}, "artifacts": {}},
+                    "program": JobProgram({"sinks": [{}]}, {}),
                     "graph": GRAPH,
                     "checkpoint_interval_micros": 10_000_000,
                 }

@@ -18,6 +18,7 @@ from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.database.models import JobRow, PipelineRow
 from arroyo_udf_plugin.cluster.functions.builder import Builder
 from arroyo_udf_plugin.cluster.functions.messages import PlanResult
+from arroyo_udf_plugin.cluster.job_program import JobProgram
 from arroyo_udf_plugin.cluster.records import Records
 
 TABLE = {"name": "ticks", "connector": "impulse", "config": {"event_rate": 5}}
@@ -55,7 +56,7 @@ def test_a_table_that_is_deleted_while_its_query_is_planned_is_a_conflict(databa
 def test_a_pipeline_that_is_deleted_while_it_is_planned_anew_is_not_found(
     database: Database, tmp_path: Path, stored: Any
 ) -> None:
-    whole = stored("Stopped", program={"pipeline": {"operators": [], "sinks": []}})
+    whole = stored("Stopped", program=JobProgram({"operators": [], "sinks": []}, {}))
 
     def delete() -> None:
         with database.begin() as session:

@@ -17,6 +17,7 @@ from arroyo_udf_plugin.cluster.api.dependencies import ApiParts
 from arroyo_udf_plugin.cluster.database import history
 from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.functions.builder import Builder
+from arroyo_udf_plugin.cluster.job_program import JobProgram
 from arroyo_udf_plugin.cluster.records import Records
 from arroyo_udf_plugin.engine.execution.epoch_files import EpochFiles
 from arroyo_udf_plugin.engine.execution.store import open_store
@@ -26,9 +27,8 @@ API = "/api/v1/pipelines"
 SINKS = {"sinks": [{"type": "table", "uri": "sqlite:x", "table": "t"}, {"type": "parts", "path": "/out"}]}
 
 
-def described(**more: Any) -> dict[str, Any]:
-    pipeline = {"name": "p", "source": {"type": "impulse"}, **SINKS} | more
-    return {"version": 1, "pipeline": pipeline, "artifacts": {}}
+def described(**more: Any) -> JobProgram:
+    return JobProgram({"name": "p", "source": {"type": "impulse"}, **SINKS} | more, {})
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from arroyo_udf_plugin.cluster.database import connections, history, jobs, pipel
 from arroyo_udf_plugin.cluster.database.database import LATEST, Database
 from arroyo_udf_plugin.cluster.database.models import Artifact, CheckpointRow, JobStatus, Leftover
 from arroyo_udf_plugin.cluster.generation import run
+from arroyo_udf_plugin.cluster.job_program import JobProgram
 from arroyo_udf_plugin.cluster.task import JobReport, Task
 from arroyo_udf_plugin.cluster.wishes import settings
 from arroyo_udf_plugin.engine.execution.stopping import StopRequest
@@ -35,14 +36,9 @@ KEY = HERE / "test.key"
 STATES = ("Created", "Scheduling", "Running", "CheckpointStopping", "Stopped", "Finished", "Failed")
 
 
-def program(folder: Path) -> dict[str, Any]:
+def program(folder: Path) -> JobProgram:
     pipeline = Pipeline(name="kept", source=Impulse(rows=2000, rate=500), sinks=[Parts(path=str(folder / "out"))])
-    return {
-        "version": 1,
-        "pipeline": json.loads(json.dumps(described(pipeline))),
-        "artifacts": {},
-        "variables": {"CP_1_URI": "secret of a profile"},
-    }
+    return JobProgram(json.loads(json.dumps(described(pipeline))), {}, {"CP_1_URI": "secret of a profile"})
 
 
 def fill(database: Database) -> None:

@@ -20,7 +20,6 @@ from ...engine.execution.epoch_files import EpochFiles
 from ...engine.execution.savepoints import Savepoints
 from ...engine.execution.savepoints import TakenSavepoint as Taken
 from ...engine.execution.store import Store, open_store
-from ...engine.pipeline.description import Pipeline as Description
 from ...engine.pipeline.routing import sink_names
 from ...errors import InvalidArgument, WrongCheckpoints
 from ..database import history, places
@@ -209,7 +208,7 @@ def _check_doubles(whole: WholeJob, asked: RestorePost) -> None:
 
 
 def _later_rows(whole: WholeJob) -> Iterator[LaterRows]:
-    described = Description.model_validate_json(json.dumps(whole.pipeline.program["pipeline"]))
+    described = whole.program.description()
     for name, sink in zip(sink_names(described), described.sinks, strict=True):
         yield LaterRows(sink=name, later_rows=sink.fate)
     if described.dead_letters is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
@@ -25,7 +24,7 @@ from ..database.models import id_of
 from ..database.pipelines import WholeJob
 from ..database.sealing import opened
 from ..functions.allowed_paths import outside_of
-from ..functions.artifacts import moved
+from ..job_program import JobProgram
 from ..states import State
 from .dependencies import After, ApiParts, Labels, Limit, States, TheCaller, ThePart, checked, chosen, most
 from .failures import Refusal
@@ -204,9 +203,9 @@ async def _stored(parts: ApiParts, asked: PipelinePost, found: PlannedQuery, **o
             session,
             query=asked.query,
             udfs=[udf.model_dump() for udf in asked.udfs or ()],
-            program=moved(program, libraries),
+            program=program.moved(libraries),
             graph=found.planned.graph or {},
-            libraries=program["artifacts"].values(),
+            libraries=program.artifacts.values(),
             **own,
         )
         for warning in found.planned.warnings:
@@ -277,12 +276,20 @@ def _readable(variables: Mapping[str, Any]) -> Mapping[str, str]:
         raise Refusal(409, f"env_vars.{error}") from None
 
 
+def _opened(whole: WholeJob) -> JobProgram:
+    """Raises Refusal if a secret cannot be read."""
+    try:
+        return whole.opened_program
+    except InvalidState as error:
+        raise Refusal(409, str(error)) from None
+
+
 def _check_change(parts: ApiParts, whole: WholeJob, changes: Mapping[str, Any]) -> None:
     """Raises Refusal for what would never happen, and for files that may not be used."""
-    program = whole.pipeline.program
     if parts.roots is not None and "env_vars" in changes:
-        values = _readable({**program.get("variables", {}), **changes["env_vars"]})
-        if (why := outside_of(program["pipeline"], parts.roots, values)) is not None:
+        program = _opened(whole)
+        values = {**program.variables, **_readable(changes["env_vars"])}
+        if (why := outside_of(program.pipeline, parts.roots, values)) is not None:
             raise Refusal(400, f"env_vars: {why}")
     if whole.pipeline.is_preview and set(changes) - {"stop"}:
         raise Refusal(400, "a preview can only be stopped: create a pipeline of its query")
@@ -340,10 +347,10 @@ async def restart(parts: ThePart, id: str, asked: PipelineRestart) -> Pipeline:
                 session,
                 id,
                 query=asked.query,
-                program=moved(found.program, libraries),
+                program=found.program.moved(libraries),
                 graph=found.planned.graph or {},
                 tables=found.tables,
-                libraries=found.program["artifacts"].values(),
+                libraries=found.program.artifacts.values(),
             )
         whole = rows.restart(session, id, force=bool(asked.force), ignore_state=asked.discards)
         return pipeline_of(whole)
@@ -361,12 +368,11 @@ async def _planned_anew(parts: ApiParts, id: str, asked: PipelineRestart) -> Pla
         pipeline.query if asked.query is None else asked.query,
         [Udf.model_validate(udf) for udf in pipeline.udfs],
         _safe(pipeline.name),
-        job.parallelism if asked.discards else pipeline.program["pipeline"].get("parallelism", 1),
+        job.parallelism if asked.discards else whole.program.parallelism,
         environment=_readable(job.env_vars),
         state_url=pipeline.state_url,
     )
-    program = found.program
-    if not asked.discards and _without_libraries(program) != _without_libraries(pipeline.program):
+    if not asked.discards and not found.program.means_the_same(whole.program):
         why = await run_in_threadpool(_why_not, whole, found.planned.fingerprint or {})
         if why is not None:
             raise Refusal(400, f"the query means something else by now, so it cannot go on: {why}; send discard_state")
@@ -390,13 +396,6 @@ def _why_not(whole: WholeJob, fingerprint: Mapping[str, Any]) -> str | None:
 def _read(parts: ApiParts, id: str) -> WholeJob:
     with parts.database.read() as session:
         return rows.get(session, id)
-
-
-def _without_libraries(program: Mapping[str, Any]) -> Any:
-    """A description, whatever libraries its functions are in."""
-    pipeline = program["pipeline"]
-    operators = [{name: value for name, value in one.items() if name != "plugin"} for one in pipeline["operators"]]
-    return json.loads(json.dumps({**pipeline, "operators": operators}))
 
 
 @router.delete("/pipelines/{id}", response_class=Response)

@@ -17,6 +17,7 @@ from ..database.models import ConnectionProfileRow, ConnectionTableRow
 from ..database.sealing import opened
 from ..functions.builder import BuiltFunction, InvalidFunction
 from ..functions.messages import Diagnostic, PlanResult, SavedTable
+from ..job_program import JobProgram
 from .create_table import statement_of, variables_of
 from .dependencies import ApiParts
 from .failures import LOG, Refusal
@@ -54,7 +55,7 @@ class PlannedQuery:
         return [one for one in self.functions.values() if one.library in plugins]
 
     @property
-    def program(self) -> dict[str, Any]:
+    def program(self) -> JobProgram:
         """What workers run, with libraries of this machine (see `with_stored`). Raises Refusal for a wrong query."""
         if self.planned.description is None:
             told = "".join(f"\n * {_with_place(one)}" for one in self.planned.errors)
@@ -62,8 +63,7 @@ class PlannedQuery:
         artifacts = {one.library: one.sha256 for one in self.used}
         text = json.dumps(self.planned.description)
         variables = {name: value for name, value in self.variables.items() if f"${{{name}}}" in text}
-        program = {"version": 1, "pipeline": self.planned.description, "artifacts": artifacts}
-        return program | ({"variables": variables} if variables else {})
+        return JobProgram(self.planned.description, artifacts, variables)
 
 
 async def plan_query(

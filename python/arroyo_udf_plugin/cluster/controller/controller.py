@@ -411,11 +411,11 @@ class Controller:
             watched.hear(JobReport(whole.job.id, whole.status.generation, Event.LOST, message=message))
 
     def _task(self, whole: WholeJob) -> Task:
-        job, pipeline = whole.job, whole.pipeline
+        job = whole.job
         return Task(
             job_id=job.id,
             generation=whole.status.generation,
-            program=opened(pipeline.program),
+            program=whole.opened_program,
             parallelism=job.parallelism,
             checkpoint_interval=job.checkpoint_interval_micros / 1e6,
             place=None if job.place is None else f"{job.place}/{whole.status.history}",

@@ -87,7 +87,7 @@ class PipelineRow(Base):
     """What a user has written, and what the planner has made of it.
 
     udfs: [{"definition", "language"}], those that came with the query. graph: nodes and edges, for clients.
-    program: what workers run (see `program.py`). is_preview: it is in no list, and ends by itself.
+    program: what workers run (see `job_program.py`). is_preview: it is in no list, and ends by itself.
     """
 
     __tablename__ = "pipelines"

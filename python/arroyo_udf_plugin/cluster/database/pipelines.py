@@ -17,6 +17,7 @@ from sqlalchemy import Select, case, func, select, text
 from sqlalchemy import delete as delete_rows
 from sqlalchemy.orm import Session, load_only
 
+from ..job_program import JobProgram
 from ..states import State
 from . import places
 from .database import now, tell_changes
@@ -24,6 +25,7 @@ from .errors import Ended, InUse, NotFound, once
 from .models import TERMINAL, ConnectionTableUse, JobRow, JobStatus, Leftover, PipelineRow, new_id
 from .paging import RowPage, page
 from .places import state_location
+from .sealing import opened
 
 
 class WholeJob(NamedTuple):
@@ -33,13 +35,23 @@ class WholeJob(NamedTuple):
     job: JobRow
     status: JobStatus
 
+    @property
+    def program(self) -> JobProgram:
+        """Raises InvalidState, see `JobProgram.of_json`."""
+        return JobProgram.of_json(self.pipeline.program)
+
+    @property
+    def opened_program(self) -> JobProgram:
+        """Raises InvalidState, too, if no key opens its secrets."""
+        return JobProgram.of_json(opened(self.pipeline.program))
+
 
 def create(
     session: Session,
     *,
     name: str,
     query: str,
-    program: Mapping[str, Any],
+    program: JobProgram,
     graph: Mapping[str, Any],
     checkpoint_interval_micros: int,
     parallelism: int = 1,
@@ -65,7 +77,7 @@ def create(
         query=query,
         udfs=[dict(udf) for udf in udfs],
         graph=dict(graph),
-        program=dict(program),
+        program=program.as_json(),
         tags=dict(tags or {}),
         state_url=state_url,
         is_preview=is_preview,
@@ -196,7 +208,7 @@ def replan(
     pipeline_id: str,
     *,
     query: str | None,
-    program: Mapping[str, Any],
+    program: JobProgram,
     graph: Mapping[str, Any],
     tables: Sequence[str],
     libraries: Collection[str],
@@ -207,7 +219,7 @@ def replan(
     Raises NotFound.
     """
     pipeline = _locked(session, pipeline_id).pipeline
-    pipeline.program, pipeline.graph = dict(program), dict(graph)
+    pipeline.program, pipeline.graph = program.as_json(), dict(graph)
     pipeline.query = pipeline.query if query is None else query
     session.execute(delete_rows(ConnectionTableUse).where(ConnectionTableUse.pipeline_id == pipeline_id))
     _use(session, pipeline_id, tables)

@@ -14,9 +14,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import secrets
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from ...engine.connectors.location import location_of
 from ...engine.execution.store import AlreadyThere, LocalStore, open_store
@@ -88,15 +86,3 @@ def verified(library: Path, sha256: str) -> Path:
     if found != sha256:
         raise LoadError(f"{library} is not the library that was built: create the function again")
     return library
-
-
-def moved(program: Mapping[str, Any], places: Mapping[str, str]) -> dict[str, Any]:
-    """A program with its libraries at other places. places: by the names that they have in it."""
-
-    def at(name: Any) -> Any:
-        return places.get(name, name)
-
-    pipeline = program["pipeline"]
-    operators = [{**one, "plugin": at(one["plugin"])} if "plugin" in one else one for one in pipeline["operators"]]
-    artifacts = {at(name): sha256 for name, sha256 in program["artifacts"].items()}
-    return {**program, "pipeline": {**pipeline, "operators": operators}, "artifacts": artifacts}

@@ -15,9 +15,10 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
+
+from ..job_program import JobProgram
 
 TOLD = 64 << 10
 """The most bytes of an entry in the job's log."""
@@ -90,9 +91,9 @@ _FRAME = re.compile(r'^  File ".*", line \d+ in (\w+)$', re.MULTILINE)
 INSTEAD = 'with isolation = "process" such a crash costs the row in hand only'
 
 
-def crashed_in(output: str, program: Mapping[str, Any]) -> str | None:
-    """program: see `Task`. The innermost function that it calls; None: the output tells none."""
+def crashed_in(output: str, program: JobProgram) -> str | None:
+    """The innermost function that it calls; None: the output tells none."""
     _, begin, stack = output.rpartition(_BEGIN)
-    called = json.dumps(program.get("pipeline"))
+    called = json.dumps(program.pipeline)
     frames: list[str] = _FRAME.findall(stack) if begin else []
     return next((name for name in frames if re.search(rf"\b{name}\b", called)), None)
