@@ -14,6 +14,7 @@ import pydantic
 
 from arroyo_udf_plugin.cluster.configuration import Settings, configured
 from arroyo_udf_plugin.cluster.states import actions, table
+from arroyo_udf_plugin.engine.attribute_docs import docs_of
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "cluster.md"
 
@@ -41,7 +42,7 @@ def _keys(model: type[pydantic.BaseModel], prefix: str = "") -> Iterator[tuple[s
         if isinstance(kind, type) and issubclass(kind, pydantic.BaseModel):
             yield from _keys(kind, f"{prefix}{name}.")
         else:
-            yield prefix + name, " ".join((field.description or "").split())
+            yield prefix + name, " ".join(docs_of(model).get(name, "").split())
 
 
 def written(text: str) -> str:

@@ -78,9 +78,8 @@ class Children:
     async def close(self) -> None:
         spare, self._spare = self._spare, None
         if spare is not None:
-            spare.cancel()
-            with contextlib.suppress(asyncio.CancelledError, Exception):
-                await _end(await spare)
+            with contextlib.suppress(Exception):
+                await _end(await spare)  # not cancelled: asyncio would leave a process that has just started
 
     @contextlib.asynccontextmanager
     async def working(self, turns: Turns) -> AsyncIterator[Child]:
