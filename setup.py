@@ -3,7 +3,8 @@
 It is the build's only code generator, and does the work of a build.rs:
   _cdef.py  the marked span of arroyo_udf.h, compiled by cffi, so that no C is parsed at import
   include/  the headers, for C authors and for the template of Python plugins
-  _sdk/     the Rust crates of the SDK: an installed package builds Rust plugins and async C plugins with them
+  _sdk/     the SDK: the Rust crates with which an installed package builds Rust plugins and async C plugins, and the
+            entry points of engines, in C, which are compiled into every library
   _sdk/vendor.tar.gz   in wheels only: the crates from crates.io that the SDK needs, so that such builds need no network
 All are ignored by git and named in pyproject.toml's `include`. By hand, without the archive: `python setup.py stage`.
 """
@@ -85,6 +86,7 @@ def stage() -> None:
         shutil.copytree(
             NATIVE / crate, PACKAGE / "_sdk" / crate, ignore=shutil.ignore_patterns("target", "tests", "Cargo.lock")
         )
+    shutil.copytree(NATIVE / "engines", PACKAGE / "_sdk" / "engines")
     shutil.copyfile(NATIVE / "Cargo.lock", PACKAGE / "_sdk" / "Cargo.lock")  # the versions that plugins get
 
 

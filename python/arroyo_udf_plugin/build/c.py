@@ -5,15 +5,17 @@ macros of arroyo_udf_plugin.h or written by hand; a file that exports no `arroyo
 """
 
 import hashlib
+import json
 import os
 import re
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 from ..errors import BuildError
-from . import rust, tools
+from . import engines, rust, tools
 from .cache import BY_DEFAULT, Arroyo, PluginIdentity, Resolution
 
 INCLUDE = Path(__file__).resolve().parent.parent / "include"
@@ -26,12 +28,20 @@ COMPILE_FLAGS += [f"-Werror={mistake}" for mistake in MISTAKES]
 # Only gcc has this flag: errors name the author's line, without fifty lines of macro expansion.
 GCC_FLAGS = ["-ftrack-macro-expansion=0"]
 LINK_FLAGS = ["-shared", "-Wl,-z,nodelete", "-Wl,-z,defs", "-Wl,--require-defined=arroyo_udf_plugin"]
-LIBRARIES = ["-lm"]
+LIBRARIES = ["-lm", "-lpthread"]
 ASYNC_HEADER = "arroyo_udf_async.h"
 # For the runtime below async functions: link only what is used, export nothing; the system libraries that it needs.
 ASYNC_FLAGS = ["-Wl,--gc-sections", "-Wl,--strip-all"]
 ASYNC_LIBRARIES = ["-lgcc_s", "-lpthread", "-ldl"]
-EXPORTED = "{ global: arroyo_udf_plugin; local: *; };"
+EXPORTED = f"{{ global: arroyo_udf_plugin; {engines.EXPORTED} local: *; }};"
+# Prints the names of a library's functions.
+_NAMES = """
+import json, sys
+from arroyo_udf_plugin import abi
+table = abi.ffi.dlopen(sys.argv[1]).arroyo_udf_plugin
+described = table.describe()
+print(json.dumps([abi.text(described.functions[number].name) for number in range(described.n_functions)]))
+"""
 _NO_TABLE = "the file has no table: end it with ARROYO_UDF_PLUGIN(function, ...);"
 # How to mend what the compiler or the linker refuses, by words of its message; the first that fits.
 HINTS = {
@@ -59,6 +69,7 @@ def inputs(source: Path, how: Resolution) -> list[str]:
     return [
         version.partition("\n")[0],
         shlex.join([*_compiler(), *COMPILE_FLAGS, *LINK_FLAGS, *LIBRARIES, *ASYNC_FLAGS, *ASYNC_LIBRARIES, EXPORTED]),
+        engines.sources_hash(),
         *(f"{header.name} {hashlib.sha256(header.read_bytes()).hexdigest()}" for header in headers),
         *(_runtime_inputs(source) if _is_async(headers) else []),
     ]
@@ -85,6 +96,16 @@ def compile(source: Path, output: Path, identity: PluginIdentity, how: Resolutio
         exported.write_text(EXPORTED)
         command += [str(runtime), *ASYNC_FLAGS, f"-Wl,--version-script={exported}", *ASYNC_LIBRARIES]
     tools.warn(_call(source, [*command, *LIBRARIES]).stderr)
+    entry_points = output.with_name("entry_points.c")
+    entry_points.write_text(engines.c_entry_points(identity.name, _functions_of(output)))
+    _call(source, [f"-I{engines.FOLDER}", str(entry_points), str(engines.FOLDER / "engines.c"), *command, *LIBRARIES])
+
+
+def _functions_of(library: Path) -> list[str]:
+    """Their names. A process of its own loads the library, whose author may run code then. It says nothing if that
+    fails: then Polars does not find the functions, and hosts tell why."""
+    done = tools.call([sys.executable, "-c", _NAMES, str(library)])
+    return [] if done.returncode else list(json.loads(done.stdout))
 
 
 def _headers(source: Path) -> list[Path]:

@@ -25,6 +25,7 @@ from ..abi import ABI_VERSION
 from ..errors import BuildError
 from ..plugin import origin
 from ..version import __version__
+from . import engines
 
 _log = logging.getLogger(__name__)
 
@@ -173,8 +174,14 @@ def _digest(library: Path) -> str:
 
 
 def place(library: Path, source: Path, out: Path) -> None:
-    """Copies a library to the user's path, atomically, and adds the line that names its source."""
-    write(out, library.read_bytes() + origin.line(str(source)), 0o755)
+    """Copies a library to the user's path, atomically, and adds the line that names its source, and what DuckDB looks
+    for: a footer, and beside it a link with a name of its own."""
+    write(out, library.read_bytes() + origin.line(str(source)) + engines.footer(), 0o755)
+    link = engines.link_of(out, source.stem)
+    if link.is_symlink() or not link.exists():  # a file of this name is the user's
+        new = link.with_name(f".{link.name}.{os.getpid()}")
+        new.symlink_to(out.name)
+        os.replace(new, link)
 
 
 def check_source(out: Path, source: Path) -> None:

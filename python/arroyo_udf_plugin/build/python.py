@@ -32,7 +32,7 @@ from ..author.types import Signature, signature
 from ..author.udf import Udf, made
 from ..errors import BuildError
 from ..plugin.module import Parcel, execute, forget, functions_of, user_traceback
-from . import metadata, requirements, siblings, tools
+from . import engines, metadata, requirements, siblings, tools
 from .cache import BY_DEFAULT, Arroyo, PluginIdentity, Resolution
 
 _PACKAGE = Path(__file__).parent.parent
@@ -64,7 +64,7 @@ except BaseException:
     text += "; ARROYO_UDF_PYTHON can name the python of another environment"
     lib.plugin_failed({environment}, ("arroyo_udf_plugin cannot be imported\\n" + text).encode())
 """
-_EXPORTS = "{{ global: arroyo_udf_plugin; {arroyo} local: *; }};\n"
+_EXPORTS = "{{ global: arroyo_udf_plugin; {engines} {arroyo} local: *; }};\n"
 _ARROYO = {False: ("__run",), True: ("__start", "__send", "__drain_results", "__stop_runtime")}  # sync, async
 
 
@@ -86,6 +86,7 @@ def inputs(source: Path, how: Resolution) -> list[str]:
         *_libpython(),
         *_LINK,
         own.hexdigest(),
+        engines.sources_hash(),
         f"format {version.PLUGIN_FORMAT}",
         json.dumps(_parcel(source, how).modules),
         requirements.locked(source, _read(source), how),
@@ -109,7 +110,9 @@ def compile(source: Path, output: Path, identity: PluginIdentity, how: Resolutio
         data += f"#define ARROYO_FUNCTION {number}\n#define ARROYO_STARTS {int(len(symbols) > 1)}\n"
         data += f"#define ARROYO_ON_ERROR {int(arroyo.on_error == 'null')}\n"
     (folder / "plugin_data.h").write_text(data)
-    (folder / "exports.map").write_text(_EXPORTS.format(arroyo="".join(f"{symbol}; " for symbol in symbols)))
+    (folder / "exports.map").write_text(
+        _EXPORTS.format(engines=engines.EXPORTED, arroyo="".join(f"{symbol}; " for symbol in symbols))
+    )
 
     glue = f"arroyo_udf_c_{identity.name}_{identity.hash[:16]}"
     ffi = cffi.FFI()
@@ -121,9 +124,26 @@ def compile(source: Path, output: Path, identity: PluginIdentity, how: Resolutio
     # What ffi.emit_c_code does, without its print; ffi.compile() needs setuptools from Python 3.12 on.
     cffi.recompiler.make_c_source(ffi, glue, _TEMPLATE.read_text(), str(c_file))
 
-    includes = [f"-I{folder}", f"-I{_TEMPLATE.parent}", f"-I{_header().parent}", f"-I{sysconfig.get_path('include')}"]
+    entry_points = folder / "entry_points.c"
+    entry_points.write_text(engines.c_entry_points(identity.name, names))
+    includes = [
+        f"-I{folder}",
+        f"-I{engines.FOLDER}",
+        f"-I{_TEMPLATE.parent}",
+        f"-I{_header().parent}",
+        f"-I{sysconfig.get_path('include')}",
+    ]
     exports = f"-Wl,--version-script={folder / 'exports.map'}"
-    command = [*_compiler(), *_FLAGS, *includes, "-D_GNU_SOURCE", str(c_file), "-o", str(output), exports]
+    command = [
+        *_compiler(),
+        *_FLAGS,
+        *includes,
+        "-D_GNU_SOURCE",
+        *map(str, (c_file, entry_points, engines.FOLDER / "engines.c")),
+        "-o",
+        str(output),
+        exports,
+    ]
     done = tools.call([*command, *_libpython(), *_LINK])
     if done.returncode:
         raise BuildError(f"the C compiler refused the plugin:\n{done.stderr}", str(source))

@@ -31,7 +31,7 @@ from typing import Any
 
 from ..author.options import abi_fields
 from ..errors import BuildError
-from . import cache, rust_source, tools
+from . import cache, engines, rust_source, tools
 from .cache import BY_DEFAULT, Arroyo, PluginIdentity, Resolution
 from .rust_source import RustSource
 
@@ -69,7 +69,7 @@ ROOT_MODULE = """\
 #[path = "{name}.rs"]
 mod functions;
 arroyo_udf_plugin::plugin!(name: "{name}", hash: "{hash}", toolkit_version: "{toolkit_version}"{options}{arroyo});
-"""
+{engines}"""
 # In sources for Arroyo the trait of a Context is `types::UdfContext`.
 TYPES = "extern crate arroyo_udf_plugin as types;"
 # The linker makes two symbols for the section that lists the functions; they must not be exported.
@@ -116,7 +116,7 @@ def inputs(source: Path, how: Resolution) -> list[str]:
     toolchain = toolchain_inputs(source)
     written = rust_source.read(source)
     lock = _locked(source, written, how) if written.dependencies else ""
-    return [*toolchain, json.dumps([MANIFEST, ROOT_MODULE, LINK_FLAGS]), lock]
+    return [*toolchain, json.dumps([MANIFEST, ROOT_MODULE, LINK_FLAGS, engines.sources_hash()]), lock]
 
 
 def toolchain_inputs(source: Path) -> list[str]:
@@ -144,10 +144,13 @@ def compile(source: Path, output: Path, identity: PluginIdentity, how: Resolutio
         types = "" if "types" in written.dependencies or not _is_async(written) else TYPES
         options = f", options: {{ {options} }}" if options else ""
         exported = _exports(source, written, arroyo)
-        root = ROOT_MODULE.format(**vars(identity), options=options, arroyo=exported, types=types)
+        names = [function.name for function in written.functions]
+        entry_points = engines.rust_entry_points(identity.name, names)
+        root = ROOT_MODULE.format(**vars(identity), options=options, arroyo=exported, types=types, engines=entry_points)
+        linked = f"-Clink-arg={engines.object_file(source, output.parent)}"
         (project / ROOT).write_text(root)
         (project / f"{identity.name}.rs").write_text(written.text, "utf-8")
-        command = [*cargo, "rustc", "--release", "--lib", "--color=never", "--", *LINK_FLAGS]
+        command = [*cargo, "rustc", "--release", "--lib", "--color=never", "--", *LINK_FLAGS, linked]
         environment = {"CARGO_TARGET_DIR": str(target), **_flags(workshop), **_network(how)}
         done = _call(source, command, project, environment, hints=_hints(how, written))
         tools.warn(done.stderr)

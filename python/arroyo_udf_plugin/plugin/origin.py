@@ -22,7 +22,7 @@ def read(library: str) -> str | None:
     with open(library, "rb") as file:
         file.seek(max(0, os.fstat(file.fileno()).st_size - _LONGEST))
         _, found, source = file.read().rpartition(_BEGINS)
-    return os.fsdecode(source) if found else None
+    return os.fsdecode(source.partition(b"\0")[0]) if found else None  # DuckDB's footer follows
 
 
 def source_of(library: str, name: str) -> str:
