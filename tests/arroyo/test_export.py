@@ -80,7 +80,7 @@ def test_a_failed_row_fails_its_batch_and_says_which(host, library, language):
 
 @pytest.mark.parametrize("language", OURS)
 def test_with_null_a_failed_row_is_null(host, library, language):
-    done = host("call", library(language, "refuses", arroyo_on_error="null"), types="i64", rows=8, batch=2)
+    done = host("call", library(language, "refuses", on_error="null"), types="i64", rows=8, batch=2)
     values = ["0 0", "1 1", "2 2", "3 null", "4 4", "5 5", "6 6", "7 7", "lent 0"]
     assert done.stdout.splitlines() == values
     assert "arroyo-udf: " not in done.stderr
@@ -187,7 +187,7 @@ def test_a_failed_row_ends_the_stream_after_those_that_had_a_value(host, library
 
 @pytest.mark.parametrize("language", OURS)
 def test_with_null_a_failed_row_is_null_and_the_others_come(host, library, language):
-    done = host("stream", library(language, "panics", arroyo_on_error="null"), types="i64", rows=6)
+    done = host("stream", library(language, "panics", on_error="null"), types="i64", rows=6)
     assert rows_of(done.stdout.splitlines()) == [(str(n), "null" if n == 3 else str(n)) for n in range(6)]
     assert "alive, 0 sends refused" in done.stdout
     assert not reports(done)
@@ -206,7 +206,7 @@ def test_a_timeout_ends_the_stream_after_those_that_had_a_value(host, library, l
 
 @pytest.mark.parametrize("language", OURS)
 def test_with_null_a_row_that_timed_out_is_null(host, library, language):
-    plugin = library(language, "waits", arroyo_on_error="null")
+    plugin = library(language, "waits", on_error="null")
     lines = host.lines("stream", plugin, types="i64", rows=3, timeout_ms=1000)
     assert rows_of(lines) == [("0", "0"), ("1", "null"), ("2", "2")]
 

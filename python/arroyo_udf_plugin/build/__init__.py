@@ -38,7 +38,7 @@ def build(
     locked: bool = False,
     offline: bool = False,
     arroyo: str | None = None,
-    arroyo_on_error: Literal["fail", "null"] = "fail",
+    on_error: Literal["fail", "null"] = "fail",
 ) -> Path:
     """Builds the plugin of a source file (.py, .rs or .c) and returns the path of the shared library.
 
@@ -50,7 +50,8 @@ def build(
     locked: take dependencies from the lock file beside the source; refuse if it is missing or stale.
     offline: download nothing.
     arroyo: the function to export for the Arroyo engine, too; None: the source's only function. Not for C.
-    arroyo_on_error: what happens to a failed row there: "fail" ends the job with its text on stderr, "null" gives null.
+    on_error: what becomes of a row that failed, in Arroyo, DuckDB, Polars, Daft and SQLite: "fail" ends the job or the
+        query with its text, "null" gives null.
     The same source built with the same tools comes from a cache.
     Raises BuildError, if possible with file, line and what to write instead.
     """
@@ -58,7 +59,7 @@ def build(
 
     from . import cache
 
-    how, exports = cache.Resolution(locked, offline), cache.Arroyo(arroyo, arroyo_on_error)
+    how, exports = cache.Resolution(locked, offline), cache.Exports(arroyo, on_error)
     if callable(source):
         from . import cell
 
@@ -69,7 +70,7 @@ def build(
     return _build(source, source, out, how, exports)
 
 
-def _build(source: Path, stands_for: Path, out: Any, how: cache.Resolution, exports: cache.Arroyo) -> Path:
+def _build(source: Path, stands_for: Path, out: Any, how: cache.Resolution, exports: cache.Exports) -> Path:
     """stands_for: the path of the source as the user sees it."""
     from pathlib import Path
 
@@ -103,7 +104,7 @@ def plugin_for(source: Path) -> Path:
     return placed
 
 
-def _artifact(source: Path, how: cache.Resolution, exports: cache.Arroyo) -> Path:
+def _artifact(source: Path, how: cache.Resolution, exports: cache.Exports) -> Path:
     import importlib
 
     from . import cache

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from ..errors import BuildError
 from . import engines, rust, tools
-from .cache import BY_DEFAULT, Arroyo, PluginIdentity, Resolution
+from .cache import BY_DEFAULT, Exports, PluginIdentity, Resolution
 
 INCLUDE = Path(__file__).resolve().parent.parent / "include"
 HEADER = INCLUDE / "arroyo_udf_plugin.h"
@@ -75,13 +75,15 @@ def inputs(source: Path, how: Resolution) -> list[str]:
     ]
 
 
-def compile(source: Path, output: Path, identity: PluginIdentity, how: Resolution, arroyo: Arroyo = BY_DEFAULT) -> None:
+def compile(
+    source: Path, output: Path, identity: PluginIdentity, how: Resolution, exports: Exports = BY_DEFAULT
+) -> None:
     """Writes the shared library to `output`. The compiler's warnings go to stderr unchanged.
 
     Raises BuildError with the compiler's own output and a hint.
     """
-    if arroyo.function is not None:
-        raise BuildError(f"--arroyo {arroyo.function}: for Arroyo, write it in Python or Rust", str(source))
+    if exports.arroyo is not None:
+        raise BuildError(f"--arroyo {exports.arroyo}: for Arroyo, write it in Python or Rust", str(source))
     names = {
         "ARROYO_UDF_PLUGIN_NAME": identity.name,
         "ARROYO_UDF_PLUGIN_HASH": identity.hash,
@@ -98,7 +100,8 @@ def compile(source: Path, output: Path, identity: PluginIdentity, how: Resolutio
     tools.warn(_call(source, [*command, *LIBRARIES]).stderr)
     entry_points = output.with_name("entry_points.c")
     entry_points.write_text(engines.c_entry_points(identity.name, _functions_of(output)))
-    _call(source, [f"-I{engines.FOLDER}", str(entry_points), str(engines.FOLDER / "engines.c"), *command, *LIBRARIES])
+    engine_files = [f"-I{engines.FOLDER}", str(entry_points), str(engines.FOLDER / "engines.c")]
+    _call(source, [*exports.flags, *engine_files, *command, *LIBRARIES])
 
 
 def _functions_of(library: Path) -> list[str]:

@@ -73,32 +73,37 @@ class Resolution:
 
 
 @dataclass(frozen=True)
-class Arroyo:
-    """The symbols that a plugin exports for the Arroyo engine, beside its table.
+class Exports:
+    """The symbols that a plugin exports for engines with entry points of their own, beside its table.
 
-    function: the exported function; None: the source's only function, if Arroyo can call it.
-    on_error: the result of a failed row: "fail" ends the job, "null" is null.
+    arroyo: the function for the Arroyo engine; None: the source's only function, if Arroyo can call it.
+    on_error: the result of a row that failed, in all these engines: "fail" ends the query or the job, "null" is null.
     """
 
-    function: str | None = None
+    arroyo: str | None = None
     on_error: str = "fail"
+
+    @property
+    def flags(self) -> list[str]:
+        """Of the C compiler, for the entry points of engines."""
+        return ["-DARROYO_UDF_ON_ERROR_NULL"] if self.on_error == "null" else []
 
     def choose(self, functions: list[str], callable: list[str], source: Path) -> str | None:
         """The function to export, of the source's `functions`; `callable`: those that Arroyo can call.
 
-        Raises BuildError if `function` is not among them.
+        Raises BuildError if `arroyo` is not among them.
         """
-        if self.function is None:
+        if self.arroyo is None:
             return callable[0] if len(functions) == 1 and callable else None
-        if self.function not in functions:
-            raise BuildError(f"--arroyo {self.function}: its functions are {', '.join(functions)}", str(source))
-        if self.function not in callable:
-            without = f"--arroyo {self.function}: a sync function without arguments cannot say how many rows it has"
+        if self.arroyo not in functions:
+            raise BuildError(f"--arroyo {self.arroyo}: its functions are {', '.join(functions)}", str(source))
+        if self.arroyo not in callable:
+            without = f"--arroyo {self.arroyo}: a sync function without arguments cannot say how many rows it has"
             raise BuildError(f"{without}, for Arroyo; give it one", str(source))
-        return self.function
+        return self.arroyo
 
 
-BY_DEFAULT = Arroyo()
+BY_DEFAULT = Exports()
 DIGEST = "sha256"
 """The file beside a library of the cache."""
 UNUSABLE = (
@@ -117,13 +122,13 @@ class Toolchain(Protocol):
         ...
 
     def compile(
-        self, source: Path, output: Path, identity: PluginIdentity, how: Resolution, arroyo: Arroyo = BY_DEFAULT
+        self, source: Path, output: Path, identity: PluginIdentity, how: Resolution, exports: Exports = BY_DEFAULT
     ) -> None:
         """Writes the library to `output`, in a private folder that exists. Raises BuildError."""
         ...
 
 
-def artifact(source: Path, toolchain: Toolchain, how: Resolution, arroyo: Arroyo = BY_DEFAULT) -> Path:
+def artifact(source: Path, toolchain: Toolchain, how: Resolution, exports: Exports = BY_DEFAULT) -> Path:
     """The library of a source in the cache; built first if it is missing."""
     name = source.stem
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
@@ -131,7 +136,7 @@ def artifact(source: Path, toolchain: Toolchain, how: Resolution, arroyo: Arroyo
             "the file's name becomes the plugin's: use letters, digits and underscores, and no digit first", str(source)
         )
     parts = [name, source.read_bytes().hex(), __version__, str(ABI_VERSION), *platform.uname()[::4]]
-    parts += [arroyo.function or "", arroyo.on_error]
+    parts += [exports.arroyo or "", exports.on_error]
     key = hashlib.sha256(json.dumps([*parts, *toolchain.inputs(source, how)]).encode()).hexdigest()
     entry = folder() / key[:2] / key
     library = entry / f"lib{name}.so"
@@ -142,7 +147,7 @@ def artifact(source: Path, toolchain: Toolchain, how: Resolution, arroyo: Arroyo
     entry.parent.mkdir(parents=True, exist_ok=True)
     private = Path(tempfile.mkdtemp(prefix="building-", dir=entry.parent))
     try:
-        toolchain.compile(source, private / library.name, PluginIdentity(name, key, __version__), how, arroyo)
+        toolchain.compile(source, private / library.name, PluginIdentity(name, key, __version__), how, exports)
         for left in private.iterdir():
             if left.name != library.name:
                 shutil.rmtree(left) if left.is_dir() else left.unlink()

@@ -146,11 +146,11 @@ def rust_entry_points(plugin: str, functions: Sequence[str]) -> str:
     return _RUST.format(items=files + "".join(_RUST_FUNCTION.format(name=name) for name in _for_polars(functions)))
 
 
-def object_file(source: Path, folder: Path) -> Path:
-    """The compiled `sources`, for a linker. source: of the plugin, for error texts. Raises BuildError."""
+def object_file(source: Path, folder: Path, more: Sequence[str]) -> Path:
+    """The compiled `sources`, for a linker. source: of the plugin, for error texts. more: flags. Raises BuildError."""
     compiler = shlex.split(os.environ.get("CC", "")) or ["cc"]
     output = folder / "engines.o"
-    flags = ["-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", f"-I{INCLUDE}"]
+    flags = ["-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", f"-I{INCLUDE}", *more]
     try:
         done = tools.call([*compiler, *flags, "-c", str(FOLDER / "engines.c"), "-o", str(output)])
     except OSError as error:
@@ -164,8 +164,10 @@ def object_file(source: Path, folder: Path) -> Path:
 
 
 def footer() -> bytes:
-    """What DuckDB reads: eight fields, the last one first, then room for a signature. Empty where DuckDB has no name for
-    the machine."""
+    """What DuckDB reads: eight fields, the last one first, then room for a signature.
+
+    Empty where DuckDB has no name for the machine.
+    """
     machine = _PLATFORMS.get(platform.machine())
     if machine is None:
         return b""

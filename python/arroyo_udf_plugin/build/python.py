@@ -33,7 +33,7 @@ from ..author.udf import Udf, made
 from ..errors import BuildError
 from ..plugin.module import Parcel, execute, forget, functions_of, user_traceback
 from . import engines, metadata, requirements, siblings, tools
-from .cache import BY_DEFAULT, Arroyo, PluginIdentity, Resolution
+from .cache import BY_DEFAULT, Exports, PluginIdentity, Resolution
 
 _PACKAGE = Path(__file__).parent.parent
 _TEMPLATE = Path(__file__).parent / "templates" / "plugin.c"
@@ -93,7 +93,9 @@ def inputs(source: Path, how: Resolution) -> list[str]:
     ]
 
 
-def compile(source: Path, output: Path, identity: PluginIdentity, how: Resolution, arroyo: Arroyo = BY_DEFAULT) -> None:
+def compile(
+    source: Path, output: Path, identity: PluginIdentity, how: Resolution, exports: Exports = BY_DEFAULT
+) -> None:
     """Writes the plugin of a Python source. Raises BuildError; executes the source's module level."""
     parcel = _parcel(source, how)
     with _module(source, parcel) as (module, decorated):
@@ -102,13 +104,13 @@ def compile(source: Path, output: Path, identity: PluginIdentity, how: Resolutio
     folder = output.parent
     names = [udf.__name__ for udf, _ in functions]
     callable = [udf.__name__ for udf, read in functions if udf.starts or len(read.arguments)]
-    chosen = arroyo.choose(names, callable, source)
+    chosen = exports.choose(names, callable, source)
     data, symbols = _data(parcel, functions, block, identity), tuple[str, ...]()
     if chosen is not None:
         number = names.index(chosen)
         symbols = _ARROYO[functions[number][0].starts]
         data += f"#define ARROYO_FUNCTION {number}\n#define ARROYO_STARTS {int(len(symbols) > 1)}\n"
-        data += f"#define ARROYO_ON_ERROR {int(arroyo.on_error == 'null')}\n"
+        data += f"#define ARROYO_ON_ERROR {int(exports.on_error == 'null')}\n"
     (folder / "plugin_data.h").write_text(data)
     (folder / "exports.map").write_text(
         _EXPORTS.format(engines=engines.EXPORTED, arroyo="".join(f"{symbol}; " for symbol in symbols))
@@ -126,24 +128,10 @@ def compile(source: Path, output: Path, identity: PluginIdentity, how: Resolutio
 
     entry_points = folder / "entry_points.c"
     entry_points.write_text(engines.c_entry_points(identity.name, names))
-    includes = [
-        f"-I{folder}",
-        f"-I{engines.FOLDER}",
-        f"-I{_TEMPLATE.parent}",
-        f"-I{_header().parent}",
-        f"-I{sysconfig.get_path('include')}",
-    ]
-    exports = f"-Wl,--version-script={folder / 'exports.map'}"
-    command = [
-        *_compiler(),
-        *_FLAGS,
-        *includes,
-        "-D_GNU_SOURCE",
-        *map(str, (c_file, entry_points, engines.FOLDER / "engines.c")),
-        "-o",
-        str(output),
-        exports,
-    ]
+    folders = (folder, engines.FOLDER, _TEMPLATE.parent, _header().parent, sysconfig.get_path("include"))
+    files = (c_file, entry_points, engines.FOLDER / "engines.c")
+    command = [*_compiler(), *_FLAGS, *exports.flags, *(f"-I{one}" for one in folders), "-D_GNU_SOURCE"]
+    command += [*map(str, files), "-o", str(output), f"-Wl,--version-script={folder / 'exports.map'}"]
     done = tools.call([*command, *_libpython(), *_LINK])
     if done.returncode:
         raise BuildError(f"the C compiler refused the plugin:\n{done.stderr}", str(source))

@@ -32,7 +32,7 @@ from typing import Any
 from ..author.options import abi_fields
 from ..errors import BuildError
 from . import cache, engines, rust_source, tools
-from .cache import BY_DEFAULT, Arroyo, PluginIdentity, Resolution
+from .cache import BY_DEFAULT, Exports, PluginIdentity, Resolution
 from .rust_source import RustSource
 
 SDK = Path(__file__).resolve().parent.parent / "_sdk"
@@ -130,7 +130,9 @@ def toolchain_inputs(source: Path) -> list[str]:
     return [*compilers, os.environ.get("RUSTFLAGS", ""), _sdk_hash()]
 
 
-def compile(source: Path, output: Path, identity: PluginIdentity, how: Resolution, arroyo: Arroyo = BY_DEFAULT) -> None:
+def compile(
+    source: Path, output: Path, identity: PluginIdentity, how: Resolution, exports: Exports = BY_DEFAULT
+) -> None:
     """Writes the shared library to `output`. The compiler's warnings go to stderr unchanged.
 
     Raises BuildError with the compiler's own output and a hint.
@@ -143,11 +145,11 @@ def compile(source: Path, output: Path, identity: PluginIdentity, how: Resolutio
         options = ", ".join(f"{field}: {value}" for field, value in abi_fields(written.options).items())
         types = "" if "types" in written.dependencies or not _is_async(written) else TYPES
         options = f", options: {{ {options} }}" if options else ""
-        exported = _exports(source, written, arroyo)
+        exported = _exports(source, written, exports)
         names = [function.name for function in written.functions]
         entry_points = engines.rust_entry_points(identity.name, names)
         root = ROOT_MODULE.format(**vars(identity), options=options, arroyo=exported, types=types, engines=entry_points)
-        linked = f"-Clink-arg={engines.object_file(source, output.parent)}"
+        linked = f"-Clink-arg={engines.object_file(source, output.parent, exports.flags)}"
         (project / ROOT).write_text(root)
         (project / f"{identity.name}.rs").write_text(written.text, "utf-8")
         command = [*cargo, "rustc", "--release", "--lib", "--color=never", "--", *LINK_FLAGS, linked]
@@ -252,15 +254,15 @@ def _crate(name: str, wanted: Any) -> str:
     return str(wanted.get("package", name)) if isinstance(wanted, dict) else name
 
 
-def _exports(source: Path, written: RustSource, arroyo: Arroyo) -> str:
+def _exports(source: Path, written: RustSource, exports: Exports) -> str:
     """The argument of `plugin!` that exports a function for Arroyo; empty without one."""
     functions = {function.name: function for function in written.functions}
     callable = [name for name, function in functions.items() if function.starts or function.has_arguments]
-    chosen = arroyo.choose(list(functions), callable, source)
+    chosen = exports.choose(list(functions), callable, source)
     if chosen is None:
         return ""
     kind = "async" if functions[chosen].starts else "sync"
-    return f', arroyo: {kind} "{chosen}", on_error: "{arroyo.on_error}"'
+    return f', arroyo: {kind} "{chosen}", on_error: "{exports.on_error}"'
 
 
 @contextmanager

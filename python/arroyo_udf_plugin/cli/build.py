@@ -11,23 +11,27 @@ from .building import shown
 FILE = click.Path(path_type=Path)
 
 
+def _renamed(context: click.Context, option: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        raise click.UsageError("--arroyo-on-error is --on-error now")
+
+
 @click.command("build", short_help="Compile a source into a plugin.")
 @click.argument("source", metavar="SRC", type=FILE)
 @click.option("-o", "--out", type=FILE, help="The plugin's path; default: libmine.so beside mine.py.")
 @click.option("--arroyo", metavar="FUNCTION", help="Export it for the Arroyo engine too; default: the only function.")
 @click.option(
-    "--arroyo-on-error",
+    "--on-error",
     type=click.Choice(["fail", "null"]),
     default="fail",
     show_default=True,
-    help="What happens to a failed row there.",
+    help="What becomes of a row that failed, in Arroyo, DuckDB, Polars, Daft and SQLite.",
 )
+@click.option("--arroyo-on-error", hidden=True, expose_value=False, callback=_renamed)
 @click.option("--locked", is_flag=True, help="Take dependencies from the lock file beside SRC; refuse a stale one.")
 @click.option("--offline", is_flag=True, help="Download nothing.")
-def command(
-    source: Path, out: Path | None, arroyo: str | None, arroyo_on_error: Any, locked: bool, offline: bool
-) -> None:
+def command(source: Path, out: Path | None, arroyo: str | None, on_error: Any, locked: bool, offline: bool) -> None:
     """Compile SRC (.py, .rs or .c) into a plugin, one shared library, and print its path."""
     with shown():
-        built = build(source, out, arroyo=arroyo, arroyo_on_error=arroyo_on_error, locked=locked, offline=offline)
+        built = build(source, out, arroyo=arroyo, on_error=on_error, locked=locked, offline=offline)
     click.echo(str(built))
