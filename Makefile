@@ -5,6 +5,7 @@
 # test   lints, Rust tests, and pytest on Python 3.11 and 3.13: less than 20 minutes from a fresh clone on two idle processors
 # test-lowest  the tests of hosts, files, commands and queries on Python 3.11 with the lowest versions of all dependencies
 # test-datafusion  queries with the oldest DataFusion that pyproject.toml allows; `make test` has the newest one
+# test-integrations  libraries in DuckDB, Polars, Daft, SQLite, DataFusion and pandas, the newest and the oldest versions
 # test-queries  the queries of TPC-H at SCALE=0.1, and 2,000 random queries in which calls are guarded (hours)
 # test-isolation  functions in subinterpreters and worker processes: their tests again, stress, kills; 12 minutes at most
 # test-arroyo  plugins and Arroyo's published crates in each other's place; the first build takes minutes
@@ -37,7 +38,8 @@ STATE = folder s3
 # Processes that share the tests of pytest.
 WORKERS = 2
 
-.PHONY: demo cluster-demo docs test test-rust test-python test-lowest test-datafusion test-queries test-isolation test-arroyo test-server lint check simulation mutants loom soak
+.PHONY: demo cluster-demo docs test test-rust test-python test-lowest test-datafusion test-integrations test-queries test-isolation
+.PHONY: test-arroyo test-server lint check simulation mutants loom soak
 .PHONY: engine-demo test-engine check-memory check-address bench bench-compare package fuzz test-pipelines test-cluster check-kill simulate
 .DEFAULT_GOAL = test
 # Targets share environments and caches, and each uses all processors.
@@ -170,6 +172,18 @@ test-arroyo:
 
 test-server:
 	$(call pytest,-m "server and not cluster" --ignore=tests/cluster)
+
+# In folders of their own, because tests of the package need none of them.
+ENGINES = duckdb polars daft apsw
+OLDEST_DUCKDB = 1.3.0
+OLDEST_POLARS = 0.20.31
+
+test-integrations:
+	@python=$$($(ENVIRONMENT) 3.13) && newest=$(CURDIR)/build/integrations && oldest=$(CURDIR)/build/integrations-oldest && \
+	$$python -m pip install --quiet --no-deps --upgrade --target $$newest $(ENGINES) polars-runtime-32 && \
+	$$python -m pip install --quiet --no-deps --upgrade --target $$oldest duckdb==$(OLDEST_DUCKDB) polars==$(OLDEST_POLARS) && \
+	PYTHONPATH=$$newest OLDEST=$$oldest OLDEST_DUCKDB=$(OLDEST_DUCKDB) OLDEST_POLARS=$(OLDEST_POLARS) \
+	$$python -m pytest -q $(PARALLEL) tests/integrations
 
 # How often the engine is killed, in each kind of place. For a tenth of it places are damaged.
 KILLS = 20

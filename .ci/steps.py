@@ -76,6 +76,12 @@ STEPS = (
             "tests/engine/sql/test_query.py",
         ),
     ),
+    Step(
+        "integrations",
+        "test-integrations",
+        "libraries in DuckDB, Polars, Daft, SQLite, DataFusion and pandas",
+        (*TOOLKIT, *rooms("integrations/"), "tests/integrations/"),
+    ),
     Step("datafusion", "test-datafusion", "queries with the oldest DataFusion", (*ENGINE, "tests/engine/sql/")),
     Step(
         "isolation",

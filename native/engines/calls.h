@@ -4,13 +4,14 @@
  *   call(s, &batch, take, to, &why)       takes the batch; `take` gets the results, in the order of the rows
  *
  * GUARANTEES  Any number of threads may call. An async function has one runtime for each session: it starts with the first
- *             call and runs one batch at a time. After a fork, the child starts one of its own. */
+ *             call and runs one batch at a time. A child of a fork does not use its parent's. */
 #ifndef ARROYO_UDF_ENGINES_CALLS_H
 #define ARROYO_UDF_ENGINES_CALLS_H
 
 #include <pthread.h>
 #include <unistd.h>
 #include "columns.h"
+#include "nested.h"
 #include "engines.h"
 
 #ifdef ARROYO_UDF_ON_ERROR_NULL

@@ -38,7 +38,7 @@ static int daft_returns(const void *context, const struct ArrowSchema *arguments
     return 1;
   }
   for (size_t i = 0; i < n; i++)
-    if (!is_castable(&arguments[i], wanted->children[i])) {
+    if (!is_convertible(&arguments[i], wanted->children[i])) {
       *why = text_of("%s: %s is %s, and the column %s, which it cannot hold without a loss: cast it", function->name,
                      wanted->children[i]->name, name_of(wanted->children[i]), name_of(&arguments[i]));
       return 1;
@@ -100,6 +100,8 @@ static int daft_call(const void *context, const struct ArrowArray *arguments, co
     if (chunk->length == rows && same_type(&types[i], wanted)) {
       *batch.children[i] = *chunk;
       chunk->release = NULL;
+    } else if (chunk->length == rows && shape_of(wanted).kind == NESTED && is_convertible(&types[i], wanted)) {
+      if (!converted(batch.children[i], wanted, chunk, &types[i])) *why = out_of_memory;
     } else if (shape_of(wanted).kind == NESTED || !is_castable(&types[i], wanted)) {
       *why = text_of("%s: %s is %s, not %s", s->function->name, wanted->name, name_of(wanted), name_of(&types[i]));
     } else if (!gather(batch.children[i], shape_of(wanted), &chunk, 1, shape_of(&types[i]), rows)) {

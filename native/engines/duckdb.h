@@ -1,4 +1,5 @@
-/* duckdb.h: functions of DuckDB, by its C extension API v1.2.0 (tried with 1.2 to 2.0).
+/* duckdb.h: functions of DuckDB, by its C extension API v1.2.0 (tried with 1.3.0 to 2.0.1; wheels of 1.2 for
+ * Python look for another platform in the footer).
  *
  *     LOAD 'libudf.duckdb_extension';            -- of a database opened with allow_unsigned_extensions
  *

@@ -11,6 +11,7 @@
  * `build/engines.py` writes these symbols, and DuckDB's footer; engines.h is what they call. All are translations onto `run`, and onto `start`, `send` and `drain_results`, of the one table of this library:
  *
  *   columns.h  an engine's columns as arrays of the types that a function has, cast where nothing is lost
+ *   nested.h   the same for lists and structs
  *   calls.h    calls a function for a batch; results, row by row or as an array; what becomes of a row that failed
  *
  * GUARANTEES  An async function runs at its concurrency within each batch, and its values are in the order of the rows.
@@ -20,6 +21,7 @@
  *             engines document. */
 #define _GNU_SOURCE
 #include "columns.h"
+#include "nested.h"
 #include "calls.h"
 #include "polars.h"
 #include "duckdb.h"

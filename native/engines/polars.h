@@ -1,4 +1,4 @@
-/* polars.h: functions as Polars' expression plugins, ABI 0.1 (tried with 1.0 to 2.1).
+/* polars.h: functions as Polars' expression plugins, ABI 0.1 (tried with 0.20.31 to 2.1.0).
  *
  *     from polars.plugins import register_plugin_function
  *     mph = register_plugin_function(plugin_path="libudf.so", function_name="mph", args=["distance", "air_time"],
@@ -35,7 +35,7 @@ static char *polars_refusal(const arroyo_udf_function *function, const struct Ar
     return text_of("%s.%s takes %d columns, not %d", plugin, name, (int)function->arguments->n_children, (int)n);
   for (size_t i = 0; i < n; i++) {
     const struct ArrowSchema *wanted = function->arguments->children[i];
-    if (!is_castable(fields[i], wanted))
+    if (!is_convertible(fields[i], wanted))
       return text_of("%s.%s: %s is %s, and the column \"%s\" %s, which it cannot hold without a loss: cast it", plugin,
                      name, wanted->name, name_of(wanted), fields[i]->name ? fields[i]->name : "", name_of(fields[i]));
   }
@@ -78,7 +78,9 @@ static bool polars_argument(struct ArrowArray *argument, const struct ArrowSchem
     return true;
   }
   column_shape shape = shape_of(wanted);
-  if (shape.kind == NESTED)
+  if (shape.kind == NESTED && n_chunks == 1 && column->arrays[first]->length == rows) {
+    if (!converted(argument, wanted, column->arrays[first], column->field)) *why = out_of_memory;
+  } else if (shape.kind == NESTED)
     *why = text_of("%s is a %s, which is not copied here: rechunk the frame", wanted->name, name_of(wanted));
   else if (!gather(argument, shape, column->arrays + first, n_chunks, shape_of(column->field), rows))
     *why = out_of_memory;

@@ -1,4 +1,4 @@
-/* sqlite.h: functions of SQLite (tried with 3.40 to 3.50).
+/* sqlite.h: functions of SQLite (tried with 3.40.1 to 3.54.1).
  *
  *     sqlite> .load ./libudf.so
  *

@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from symbols import exported
 
 from arroyo_udf_plugin import BuildError, InvalidArgument, UnsupportedCall, UserCodeError, build, load
 from arroyo_udf_plugin._cdef import ffi
@@ -457,7 +458,6 @@ def test_mistakes_are_refused_with_line_and_hint(
 
 def test_one_symbol_is_shown_and_no_folder_of_this_machine(tmp_path: Path, c_plugin: Any) -> None:
     library = c_plugin(GOOD)
-    symbols = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout
-    assert [line.split()[-1] for line in symbols.splitlines()] == ["arroyo_udf_plugin"]
+    assert exported(library) == {"arroyo_udf_plugin"}
     for folder in {Path.home(), HERE.parents[1]} - {Path("/")}:
         assert str(folder).encode() not in library.read_bytes()

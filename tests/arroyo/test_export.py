@@ -1,18 +1,12 @@
 """Our plugins in a host of Arroyo's interface, which is written against the published crates. The plugins on those
 crates go through the same tests, where they can pass them."""
 
-import subprocess
-
 import pytest
+from symbols import exported
 
 OURS = ["python", "rust"]
 ALL = [*OURS, "published"]
 SYNC, ASYNC = {"__run"}, {"__start", "__send", "__drain_results", "__stop_runtime"}
-
-
-def exported(library):
-    done = subprocess.run(["nm", "-D", "--defined-only", str(library)], capture_output=True, text=True, check=True)
-    return {line.split()[-1].partition("@")[0] for line in done.stdout.splitlines()}
 
 
 def rows_of(lines):

@@ -48,7 +48,11 @@ def test_a_function_of_a_notebook_is_built_from_its_cell(run_cells: RunCells, tm
     assert load(built).functions["triple"](pa.array([1, None])).to_pylist() == [3, None]
     assert build(triple) == built
     assert build(triple, tmp_path / "named.so") == tmp_path / "named.so"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["libtriple.so", "named.so"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "libtriple.duckdb_extension",
+        "libtriple.so",
+        "named.so",
+    ]
 
 
 def test_a_cell_that_also_builds_and_calls_is_not_executed_again(run_cells: RunCells) -> None:

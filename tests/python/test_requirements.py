@@ -62,7 +62,7 @@ def test_extras_bring_their_packages(tmp_path: Path) -> None:
 
 def test_nothing_listed_nothing_written(tmp_path: Path) -> None:
     build(written(tmp_path), locked=True, offline=True)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["libmine.so", "mine.py"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["libmine.duckdb_extension", "libmine.so", "mine.py"]
 
 
 @pytest.mark.parametrize(

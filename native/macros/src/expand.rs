@@ -20,6 +20,7 @@ pub fn expand(function: &ItemFn, signature: &Checked, options: &Attribute) -> To
     let returns = quote_spanned!(place(signature.returns.span())=> ::arroyo_udf_plugin::sdk::Type::returned::<#returns>());
     let (call, body) = call(function, signature, options);
     let (documentation, volatility) = (documentation(function), options.volatility);
+    let engines = for_polars(&name);
     quote! {
         const _: () = {
             static __ARROYO_UDF: ::arroyo_udf_plugin::sdk::Function = ::arroyo_udf_plugin::sdk::Function {
@@ -38,7 +39,52 @@ pub fn expand(function: &ItemFn, signature: &Checked, options: &Attribute) -> To
             #[unsafe(link_section = "arroyo_udf_functions")]
             static __ARROYO_UDF_POINTER: ::arroyo_udf_plugin::sdk::Registration =
                 ::core::option::Option::Some(&__ARROYO_UDF);
+
+            #engines
         };
+    }
+}
+
+/// The two symbols that Polars looks for, in libraries of `arroyo-udf build`.
+fn for_polars(name: &str) -> TokenStream {
+    let (field, call) = (format_ident!("_polars_plugin_field_{name}"), format_ident!("_polars_plugin_{name}"));
+    quote! {
+        #[cfg(arroyo_udf_engines)]
+        #[unsafe(no_mangle)]
+        #[allow(non_snake_case)]
+        unsafe extern "C" fn #field(
+            fields: *const ::core::ffi::c_void,
+            n: usize,
+            out: *mut ::core::ffi::c_void,
+            _options: *const u8,
+            n_options: usize,
+        ) {
+            // SAFETY: passed on.
+            unsafe {
+                ::arroyo_udf_plugin::engines::arroyo_udf_polars_field(
+                    ::core::concat!(#name, "\0").as_ptr().cast(), fields, n, out, n_options,
+                )
+            }
+        }
+
+        #[cfg(arroyo_udf_engines)]
+        #[unsafe(no_mangle)]
+        #[allow(non_snake_case)]
+        unsafe extern "C" fn #call(
+            given: *mut ::core::ffi::c_void,
+            n: usize,
+            _options: *const u8,
+            n_options: usize,
+            out: *mut ::core::ffi::c_void,
+            _context: *const ::core::ffi::c_void,
+        ) {
+            // SAFETY: passed on.
+            unsafe {
+                ::arroyo_udf_plugin::engines::arroyo_udf_polars_call(
+                    ::core::concat!(#name, "\0").as_ptr().cast(), given, n, n_options, out,
+                )
+            }
+        }
     }
 }
 

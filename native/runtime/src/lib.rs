@@ -39,6 +39,7 @@ pub mod arroyo;
 pub mod batch_context;
 pub mod calendar;
 pub mod call_info;
+pub mod engines;
 pub mod exports;
 pub mod failure;
 pub mod forks;

@@ -27,7 +27,8 @@ MISTAKES = ["implicit-function-declaration", "int-conversion", "return-type"]
 COMPILE_FLAGS += [f"-Werror={mistake}" for mistake in MISTAKES]
 # Only gcc has this flag: errors name the author's line, without fifty lines of macro expansion.
 GCC_FLAGS = ["-ftrack-macro-expansion=0"]
-LINK_FLAGS = ["-shared", "-Wl,-z,nodelete", "-Wl,-z,defs", "-Wl,--require-defined=arroyo_udf_plugin"]
+LINK_FLAGS = ["-shared", f"-Wl,{engines.OWN_SYMBOLS}", "-Wl,-z,nodelete", "-Wl,-z,defs"]
+LINK_FLAGS += ["-Wl,--require-defined=arroyo_udf_plugin"]
 LIBRARIES = ["-lm", "-lpthread"]
 ASYNC_HEADER = "arroyo_udf_async.h"
 # For the runtime below async functions: link only what is used, export nothing; the system libraries that it needs.
@@ -100,8 +101,8 @@ def compile(
     tools.warn(_call(source, [*command, *LIBRARIES]).stderr)
     entry_points = output.with_name("entry_points.c")
     entry_points.write_text(engines.c_entry_points(identity.name, _functions_of(output)))
-    engine_files = [f"-I{engines.FOLDER}", str(entry_points), str(engines.FOLDER / "engines.c")]
-    _call(source, [*exports.flags, *engine_files, *command, *LIBRARIES])
+    linked = [f"-I{engines.FOLDER}", str(entry_points), str(engines.object_file(source, exports.flags))]
+    _call(source, [*linked, *command, *LIBRARIES])
 
 
 def _functions_of(library: Path) -> list[str]:

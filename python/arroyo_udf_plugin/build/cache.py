@@ -15,7 +15,7 @@ import platform
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +25,7 @@ from ..abi import ABI_VERSION
 from ..errors import BuildError
 from ..plugin import origin
 from ..version import __version__
-from . import engines
+from . import duckdb_file
 
 _log = logging.getLogger(__name__)
 
@@ -138,28 +138,34 @@ def artifact(source: Path, toolchain: Toolchain, how: Resolution, exports: Expor
     parts = [name, source.read_bytes().hex(), __version__, str(ABI_VERSION), *platform.uname()[::4]]
     parts += [exports.arroyo or "", exports.on_error]
     key = hashlib.sha256(json.dumps([*parts, *toolchain.inputs(source, how)]).encode()).hexdigest()
+    identity = PluginIdentity(name, key, __version__)
+    return kept(key, f"lib{name}.so", lambda output: toolchain.compile(source, output, identity, how, exports))
+
+
+def kept(key: str, name: str, make: Callable[[Path], None]) -> Path:
+    """The file of this name in the entry of a key; made first if it is missing. make: writes it, to a private path."""
     entry = folder() / key[:2] / key
-    library = entry / f"lib{name}.so"
-    if _is_sound(library):
+    file = entry / name
+    if _is_sound(file):
         os.utime(entry)  # for `limit`
-        return library
+        return file
     shutil.rmtree(entry, ignore_errors=True)
     entry.parent.mkdir(parents=True, exist_ok=True)
     private = Path(tempfile.mkdtemp(prefix="building-", dir=entry.parent))
     try:
-        toolchain.compile(source, private / library.name, PluginIdentity(name, key, __version__), how, exports)
+        make(private / name)
         for left in private.iterdir():
-            if left.name != library.name:
+            if left.name != name:
                 shutil.rmtree(left) if left.is_dir() else left.unlink()
-        (private / DIGEST).write_text(_digest(private / library.name))
+        (private / DIGEST).write_text(_digest(private / name))
         try:
             private.rename(entry)
         except OSError:
-            if not _is_sound(library):  # else another build was faster, with the same library
+            if not _is_sound(file):  # else another build was faster, with the same result
                 raise
     finally:
         shutil.rmtree(private, ignore_errors=True)
-    return library
+    return file
 
 
 def place_of(source: Path) -> Path:
@@ -167,9 +173,9 @@ def place_of(source: Path) -> Path:
     return folder() / PLACED / hashlib.sha256(os.fsencode(source)).hexdigest()[:16] / f"lib{source.stem}.so"
 
 
-def _is_sound(library: Path) -> bool:
+def _is_sound(file: Path) -> bool:
     try:
-        return _digest(library) == library.with_name(DIGEST).read_text()
+        return _digest(file) == file.with_name(DIGEST).read_text()
     except (OSError, UnicodeDecodeError):
         return False
 
@@ -181,8 +187,8 @@ def _digest(library: Path) -> str:
 def place(library: Path, source: Path, out: Path) -> None:
     """Copies a library to the user's path, atomically, and adds the line that names its source, and what DuckDB looks
     for: a footer, and beside it a link with a name of its own."""
-    write(out, library.read_bytes() + origin.line(str(source)) + engines.footer(), 0o755)
-    link = engines.link_of(out, source.stem)
+    write(out, library.read_bytes() + origin.line(str(source)) + duckdb_file.footer(), 0o755)
+    link = duckdb_file.link_of(out, source.stem)
     if link.is_symlink() or not link.exists():  # a file of this name is the user's
         new = link.with_name(f".{link.name}.{os.getpid()}")
         new.symlink_to(out.name)

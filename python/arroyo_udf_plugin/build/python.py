@@ -39,7 +39,7 @@ _PACKAGE = Path(__file__).parent.parent
 _TEMPLATE = Path(__file__).parent / "templates" / "plugin.c"
 _FLAGS = ("-std=gnu11", "-O2", "-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-function",
           "-Wno-unused-parameter", "-Wno-missing-field-initializers", "-Wno-cast-function-type")  # fmt: skip
-_LINK = ("-Wl,-z,nodelete", "-Wl,-z,defs", "-lpthread", "-ldl")
+_LINK = (f"-Wl,{engines.OWN_SYMBOLS}", "-Wl,-z,nodelete", "-Wl,-z,defs", "-lpthread", "-ldl")
 # The functions that C offers to Python, and Python to C; their bodies are in plugin.c and plugin/entry.py.
 _CDEF = """
 void plugin_failed(int32_t status, const char *text);
@@ -129,8 +129,8 @@ def compile(
     entry_points = folder / "entry_points.c"
     entry_points.write_text(engines.c_entry_points(identity.name, names))
     folders = (folder, engines.FOLDER, _TEMPLATE.parent, _header().parent, sysconfig.get_path("include"))
-    files = (c_file, entry_points, engines.FOLDER / "engines.c")
-    command = [*_compiler(), *_FLAGS, *exports.flags, *(f"-I{one}" for one in folders), "-D_GNU_SOURCE"]
+    files = (c_file, entry_points, engines.object_file(source, exports.flags))
+    command = [*_compiler(), *_FLAGS, *(f"-I{one}" for one in folders), "-D_GNU_SOURCE"]
     command += [*map(str, files), "-o", str(output), f"-Wl,--version-script={folder / 'exports.map'}"]
     done = tools.call([*command, *_libpython(), *_LINK])
     if done.returncode:

@@ -74,6 +74,7 @@ arroyo_udf_plugin::plugin!(name: "{name}", hash: "{hash}", toolkit_version: "{to
 TYPES = "extern crate arroyo_udf_plugin as types;"
 # The linker makes two symbols for the section that lists the functions; they must not be exported.
 LINK_FLAGS = [f"-Clink-arg=-Wl,-z,{option}" for option in ("nodelete", "start-stop-visibility=hidden")]
+LINK_FLAGS.append(f"-Clink-arg=-Wl,{engines.OWN_SYMBOLS}")
 # A line of cargo's on its progress, such as `   Compiling tokio v1.40.0`: the first word ends in column 12.
 _PROGRESS = re.compile(r"( *[A-Z][a-z]+) (.*)")
 _SHOWN = ("Compiling", "Downloading", "Downloaded", "Updating", "Blocking")
@@ -116,7 +117,8 @@ def inputs(source: Path, how: Resolution) -> list[str]:
     toolchain = toolchain_inputs(source)
     written = rust_source.read(source)
     lock = _locked(source, written, how) if written.dependencies else ""
-    return [*toolchain, json.dumps([MANIFEST, ROOT_MODULE, LINK_FLAGS, engines.sources_hash()]), lock]
+    generated = [MANIFEST, ROOT_MODULE, LINK_FLAGS, engines.RUST_FLAGS, engines.rust_entry_points("")]
+    return [*toolchain, json.dumps(generated), engines.sources_hash(), lock]
 
 
 def toolchain_inputs(source: Path) -> list[str]:
@@ -146,13 +148,13 @@ def compile(
         types = "" if "types" in written.dependencies or not _is_async(written) else TYPES
         options = f", options: {{ {options} }}" if options else ""
         exported = _exports(source, written, exports)
-        names = [function.name for function in written.functions]
-        entry_points = engines.rust_entry_points(identity.name, names)
+        entry_points = engines.rust_entry_points(identity.name)
         root = ROOT_MODULE.format(**vars(identity), options=options, arroyo=exported, types=types, engines=entry_points)
-        linked = f"-Clink-arg={engines.object_file(source, output.parent, exports.flags)}"
+        linked = engines.object_file(source, exports.flags)
         (project / ROOT).write_text(root)
         (project / f"{identity.name}.rs").write_text(written.text, "utf-8")
-        command = [*cargo, "rustc", "--release", "--lib", "--color=never", "--", *LINK_FLAGS, linked]
+        flags = [*LINK_FLAGS, *engines.RUST_FLAGS, f"-Clink-arg={linked}"]
+        command = [*cargo, "rustc", "--release", "--lib", "--color=never", "--", *flags]
         environment = {"CARGO_TARGET_DIR": str(target), **_flags(workshop), **_network(how)}
         done = _call(source, command, project, environment, hints=_hints(how, written))
         tools.warn(done.stderr)

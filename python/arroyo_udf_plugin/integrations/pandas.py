@@ -1,0 +1,41 @@
+"""Functions over pandas.
+
+    udf = functions("libudf.so")
+    frame["mph"] = udf.mph(frame.distance, frame.air_time)
+
+A result has the Arrow type of the function (pandas.ArrowDtype) and the index of the first series among the arguments.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+import pandas
+import pyarrow as pa
+
+from ..errors import InvalidArgument
+from ..host.function import Function
+from .opened import plugin_of
+
+
+def functions(library: str | os.PathLike[str]) -> Any:
+    """Each function of a library under its name: it takes series and constants, and returns a series.
+
+    library: or a source. Raises LoadError, BuildError.
+    """
+    plugin = plugin_of(library)
+    return SimpleNamespace(**{name: partial(_called, function) for name, function in plugin.functions.items()})
+
+
+def _called(function: Function, /, *arguments: Any) -> pandas.Series:
+    """Raises what `Function` raises, and InvalidArgument without a series."""
+    series = [one for one in arguments if isinstance(one, pandas.Series)]
+    if not series:
+        raise InvalidArgument(f"{function.name} needs a series among its arguments")
+    found = function(*arguments)
+    whole = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+    dtype = pandas.ArrowDtype(function.returns)
+    return pandas.Series(pandas.arrays.ArrowExtensionArray(whole), index=series[0].index, dtype=dtype)

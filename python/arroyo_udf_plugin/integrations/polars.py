@@ -1,0 +1,42 @@
+"""Functions as expressions of Polars.
+
+    udf = functions("libudf.so")
+    frame.with_columns(mph=udf.mph("distance", "air_time"))
+
+Polars calls the library itself, chunk by chunk, in its own threads, also in the streaming engine.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import polars
+from polars.plugins import register_plugin_function
+
+from ..errors import InvalidArgument
+from .opened import plugin_of
+
+
+def functions(library: str | os.PathLike[str]) -> Any:
+    """Each function of a library under its name: it takes expressions, names of columns, or constants of the other
+    arguments' types (a text is a column: write pl.lit for a constant), and returns an expression.
+
+    library: or a source. Raises LoadError, BuildError.
+    """
+    plugin = plugin_of(library)
+    return SimpleNamespace(
+        **{
+            name: partial(_expression, Path(plugin.path), name, len(function.arguments))
+            for name, function in plugin.functions.items()
+        }
+    )
+
+
+def _expression(library: Path, name: str, n_arguments: int, /, *arguments: Any) -> polars.Expr:
+    if len(arguments) != n_arguments:
+        raise InvalidArgument(f"{name} takes {n_arguments} arguments, not {len(arguments)}")
+    return register_plugin_function(plugin_path=library, function_name=name, args=list(arguments), is_elementwise=True)

@@ -1,0 +1,44 @@
+"""One library of each language, in all engines. `make test-integrations` installs the engines; without them these files
+are not collected, because they import them."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from arroyo_udf_plugin import build
+
+HERE = Path(__file__).parent
+LANGUAGES = ("c", "rs", "py")
+collect_ignore_glob = [] if importlib.util.find_spec("duckdb") and importlib.util.find_spec("apsw") else ["test_*.py"]
+
+Library = Callable[..., Path]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker("integrations")
+            item.add_marker(pytest.mark.filterwarnings("ignore:Native extensions are experimental:UserWarning"))
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
+    """The library of plugins/one.LANGUAGE, built once for each treatment of failed rows.
+
+    library("py", on_error="null")
+    """
+    built: dict[tuple[str, str, str], Path] = {}
+
+    def of(language: str, on_error: str = "fail", name: str = "one") -> Path:
+        if (language, on_error, name) not in built:
+            source = tmp_path_factory.mktemp(language) / f"{name}.{language}"
+            shutil.copy(HERE / "plugins" / f"one.{language}", source)
+            built[language, on_error, name] = build(source, on_error=on_error)  # type: ignore[arg-type]
+        return built[language, on_error, name]
+
+    return of
