@@ -1,4 +1,4 @@
-"""The oldest versions of the engines that are said to work; `make test-integrations` puts them into the folder OLDEST."""
+"""The oldest versions of the engines that are said to work; `make test-integrations` names their folder in OLDEST."""
 
 from __future__ import annotations
 

@@ -14,15 +14,22 @@ _LONGEST_BUILD = 3600.0
 
 @dataclass(frozen=True)
 class Held:
-    """A part of the cache: a library, or all crates that Rust plugins depend on. used: when, in seconds since 1970."""
+    """A part of the cache: a library, the entry points of engines, or all crates that Rust plugins depend on.
+
+    used: when, in seconds since 1970.
+    """
 
     path: Path
     bytes: int
     used: float
 
+    @property
+    def is_library(self) -> bool:
+        return any(self.path.glob("lib*.so"))
 
-def libraries() -> list[Held]:
-    """The built libraries, the one that was used longest ago first."""
+
+def parts() -> list[Held]:
+    """The built libraries, and what is linked to all of them; the one that was used longest ago first."""
     folder = cache.folder()
     found = [path.parent for path in folder.glob(f"*/*/{cache.DIGEST}")]
     found += (folder / cache.PLACED).glob("*")
@@ -39,10 +46,10 @@ def crates() -> Held:
 def shrink(limit: int) -> int:
     """Deletes what was used longest ago, until at most `limit` bytes are left; the crates last, because they take
     longest to make. Returns the number of deleted bytes. Raises OSError."""
-    parts = [*libraries(), crates()]
-    too_much = sum(part.bytes for part in parts) - limit
+    held = [*parts(), crates()]
+    too_much = sum(part.bytes for part in held) - limit
     deleted = 0
-    for part in parts:
+    for part in held:
         if deleted >= too_much:
             break
         _delete_crates(part.path) if part.path.name == "rust" else shutil.rmtree(part.path)

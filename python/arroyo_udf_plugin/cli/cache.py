@@ -32,10 +32,10 @@ def command(clear: bool, limit: int | None) -> None:
     deleted = None
     if clear or limit is not None:
         deleted = storage.shrink(0 if clear else limit or 0)
-    libraries, crates = storage.libraries(), storage.crates()
-    size = sum(one.bytes for one in libraries)
+    parts, crates = storage.parts(), storage.crates()
+    size, n_libraries = sum(one.bytes for one in parts), sum(one.is_library for one in parts)
     click.echo(f"{cache.folder()}: {_shown(size + crates.bytes)}")
-    click.echo(f"{len(libraries)} libraries, {_shown(size)}; crates for Rust and async C, {_shown(crates.bytes)}")
+    click.echo(f"{n_libraries} libraries, {_shown(size)}; crates for Rust and async C, {_shown(crates.bytes)}")
     if deleted is not None:
         click.echo(f"{_shown(deleted)} deleted")
 

@@ -1,5 +1,6 @@
 """arroyo-udf inspect: describe a plugin, or list the functions of installed packages, without running any of them."""
 
+import ctypes
 import dataclasses
 import json
 import math
@@ -31,12 +32,14 @@ def command(plugin: Path | None, as_json: bool) -> None:
     with shown():
         built = plugin_for(plugin)
     loaded = load(built)
-    description = {**_description(loaded), "source": origin.read(loaded.path)}
+    description = {**_description(loaded), "source": origin.read(loaded.path), "engines": _engines(loaded)}
     if as_json:
         click.echo(json.dumps(description, indent=2))
         return
     about = ("name", "language", "source", "abi_version", "toolkit_version", "hash")
     click.echo("\n".join(f"{key:<16} {description[key]}" for key in about if description[key] is not None))
+    if description["engines"]:
+        click.echo(f"{'engines':<16} {', '.join(description['engines'])}")
     for function in description["functions"]:
         if function["kind"] not in ("sync", "async"):
             click.echo(f"\n{function['name']}\n    {function['kind']}, which this host cannot call")
@@ -54,6 +57,19 @@ def command(plugin: Path | None, as_json: bool) -> None:
             click.echo(f"    by default: {defaults}")
         if function["documentation"]:
             click.echo(textwrap.indent(function["documentation"], "    "))
+
+
+def _engines(plugin: Any) -> list[str]:
+    """Those that load the library by entry points of their own."""
+    symbols = {
+        "Arroyo": ("__run", "__start"),
+        "DuckDB": (f"lib{plugin.name}_init_c_api",),
+        "Polars": ("_polars_plugin_get_version",),
+        "Daft": ("daft_module_magic",),
+        "SQLite": ("sqlite3_extension_init",),
+    }
+    library = ctypes.CDLL(plugin.path)  # it is loaded already
+    return [engine for engine, names in symbols.items() if any(hasattr(library, name) for name in names)]
 
 
 def _list(as_json: bool) -> None:
