@@ -24,6 +24,7 @@
 # check-address  the tests of the runtime and of functions in Rust, with AddressSanitizer
 # package  sdist and wheels in build/dist, each wheel tested outside the checkout
 # bench  measure against the references, print the ratios
+# bench-integrations  measure functions in DuckDB and Polars, against what the engines have of their own
 # bench-compare  measure the main lines, and say which are worse than the table of bench/README.md: a remark, no failure
 #
 # Each target sets up what it needs below build/; scripts/environment.py does it, and names what is missing.
@@ -40,7 +41,7 @@ WORKERS = 2
 
 .PHONY: demo cluster-demo docs test test-rust test-python test-lowest test-datafusion test-integrations test-queries test-isolation
 .PHONY: test-arroyo test-server lint check simulation mutants loom soak
-.PHONY: engine-demo test-engine check-memory check-address bench bench-compare package fuzz test-pipelines test-cluster check-kill simulate
+.PHONY: engine-demo test-engine check-memory check-address bench bench-compare bench-integrations package fuzz test-pipelines test-cluster check-kill simulate
 .DEFAULT_GOAL = test
 # Targets share environments and caches, and each uses all processors.
 .NOTPARALLEL:
@@ -184,6 +185,13 @@ test-integrations:
 	$$python -m pip install --quiet --no-deps --upgrade --target $$oldest duckdb==$(OLDEST_DUCKDB) polars==$(OLDEST_POLARS) && \
 	PYTHONPATH=$$newest OLDEST=$$oldest OLDEST_DUCKDB=$(OLDEST_DUCKDB) OLDEST_POLARS=$(OLDEST_POLARS) \
 	$$python -m pytest -q $(PARALLEL) tests/integrations
+
+# On one Python, with the newest engines.
+bench-integrations:
+	@python=$$($(ENVIRONMENT) 3.13) && folder=$(CURDIR)/build/integrations && lines=build/bench/integrations-3.13.json && \
+	$$python -m pip install --quiet --no-deps --upgrade --target $$folder $(ENGINES) polars-runtime-32 && \
+	PYTHONPATH=$$folder $$python -m pytest -q --benchmark-quiet --benchmark-json=$$lines bench/test_integrations.py && \
+	$$python bench/ratios.py $$lines
 
 # How often the engine is killed, in each kind of place. For a tenth of it places are damaged.
 KILLS = 20

@@ -1,5 +1,7 @@
 """Collects the benchmarks' lines from build/bench/python-X.Y.json; prints a table and writes build/bench/ratios.json.
 
+    ratios.py FILE-X.Y.json      prints the lines of this file alone
+
 A line is {name, python, value, unit, reference, ratio, goal, met}. `ratio` is value over reference: smaller is faster.
 `goal` limits the ratio, or the value where there is no reference; `met` is null where there is no goal.
 A missed goal is shown, and does not fail this program.
@@ -8,18 +10,20 @@ A missed goal is shown, and does not fail this program.
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 OUT = Path(__file__).resolve().parent.parent / "build" / "bench"
 
 
-def collect() -> list[dict[str, Any]]:
+def collect(paths: Iterable[Path]) -> list[dict[str, Any]]:
     lines = []
-    for path in sorted(OUT.glob("python-*.json")):
+    for path in paths:
         for benchmark in json.loads(path.read_text())["benchmarks"]:
             line = dict(benchmark["extra_info"])
-            line["python"] = path.stem.removeprefix("python-")
+            line["python"] = path.stem.rpartition("-")[2]
             measured = line["value"] if line["ratio"] is None else line["ratio"]
             line["met"] = None if line["goal"] is None else measured <= line["goal"]
             keys = ("name", "python", "value", "unit", "reference", "ratio", "goal", "met")
@@ -44,7 +48,10 @@ def table(lines: list[dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    lines = collect()
+    if given := sys.argv[1:]:
+        print(table(collect(map(Path, given))))
+        return
+    lines = collect(sorted(OUT.glob("python-*.json")))
     (OUT / "ratios.json").write_text(json.dumps(lines, indent=2) + "\n")
     print(table(lines))
 
