@@ -14,7 +14,7 @@ import pytest
 
 import object_store_server
 from arroyo_udf_plugin.cluster.functions.artifacts import copied, fetched, new_place, store
-from arroyo_udf_plugin.cluster.job_program import JobProgram
+from arroyo_udf_plugin.cluster.job_program import JobProgram, libraries_in
 from arroyo_udf_plugin.engine.execution.store import open_store
 from arroyo_udf_plugin.errors import InvalidArgument, InvalidState, LoadError
 
@@ -135,6 +135,12 @@ def test_a_program_moves_with_its_libraries() -> None:
         {"s3://b/a.so": "ab"},
         {"TOKEN": "secret"},
     )
+    over_all = JobProgram(
+        {"operators": [{"type": "query", "functions": {"f": "/a.so", "g": "/b.so"}}]}, {"/a.so": "ab"}
+    )
+    assert libraries_in(over_all.pipeline) == {"/a.so", "/b.so"}
+    assert libraries_in(over_all.moved({"/a.so": "s3://b/a.so"}).pipeline) == {"s3://b/a.so", "/b.so"}
+    assert over_all.moved({"/a.so": "/c.so"}).means_the_same(over_all)
     assert program.moved({}) == program
     assert there.means_the_same(program)
 

@@ -183,7 +183,7 @@ def run(
                     )
 
             summary = start() if again is None else _drained(start, stop, again)
-    _report(summary, as_json, err=any(sink.type == "stdout" for sink in pipeline.sinks))
+    _report(summary, as_json, err=any(sink.on_standard_output() is not None for sink in pipeline.sinks))
     if summary.ended == "resumable":
         click.echo(f"stopped; go on with: {again} --resume", err=True)
 

@@ -43,7 +43,6 @@ from .task import How, JobReport, Task, Tell
 PROGRESS_EVERY = 2.0
 """Seconds from one count to the next."""
 
-_UNREPEATABLE = ("stdout", "file")  # sinks that cannot take back rows: without checkpoints
 _WRONG = (RowError, UserCodeError, BuildError, LoadError, PluginEnvironmentError, WrongCheckpoints, Outside)
 """Errors that a new start would only repeat."""
 
@@ -71,7 +70,7 @@ def _planned(task: Task) -> Planned:
     artifacts = task.program.artifacts.items()
     copies = {name: str(fetched(name, sha256, Path(task.libraries))) for name, sha256 in artifacts}
     pipeline = task.program.moved(copies).description().partitioned()
-    place = None if any(sink.type in _UNREPEATABLE for sink in pipeline.sinks) else task.place
+    place = None if any(not sink.resumable for sink in pipeline.sinks) else task.place
     told = pipeline.checkpoints or Checkpoints()
     update = {
         "name": task.job_id if task.place is None else f"{task.job_id}-{Path(task.place).name}",

@@ -11,7 +11,7 @@ environment (see `task.py`).
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -55,9 +55,7 @@ class JobProgram:
         def at(name: str) -> str:
             return places.get(name, name)
 
-        operators = [
-            {**one, "plugin": at(one["plugin"])} if "plugin" in one else one for one in self.pipeline["operators"]
-        ]
+        operators = [_with_libraries(one, at) for one in self.pipeline["operators"]]
         artifacts = {at(name): sha256 for name, sha256 in self.artifacts.items()}
         return replace(self, pipeline={**self.pipeline, "operators": operators}, artifacts=artifacts)
 
@@ -77,6 +75,29 @@ class JobProgram:
         return Pipeline.model_validate_json(json.dumps(self.pipeline))
 
 
+def libraries_in(pipeline: Mapping[str, Any]) -> set[str]:
+    """Those that a description names."""
+    found: set[str] = set()
+
+    def note(name: str) -> str:
+        found.add(name)
+        return name
+
+    for one in pipeline.get("operators", ()):
+        _with_libraries(one, note)
+    return found
+
+
+def _with_libraries(operator: Mapping[str, Any], at: Callable[[str], str]) -> Mapping[str, Any]:
+    """An operator as JSON: `Functions` has one library, a `WholeQuery` one for each function."""
+    changed = dict(operator)
+    if "plugin" in operator:
+        changed["plugin"] = at(operator["plugin"])
+    if "functions" in operator:
+        changed["functions"] = {name: at(library) for name, library in operator["functions"].items()}
+    return changed
+
+
 def _without_libraries(pipeline: Mapping[str, Any]) -> Any:
-    operators = [{name: value for name, value in one.items() if name != "plugin"} for one in pipeline["operators"]]
+    operators = [_with_libraries(one, lambda name: "") for one in pipeline["operators"]]
     return json.loads(json.dumps({**pipeline, "operators": operators}))

@@ -56,6 +56,24 @@ def names(database: Database, pipeline_id: str) -> list[str]:
     return operators
 
 
+def test_a_query_over_all_rows_takes_its_libraries_along(
+    client: Client, database: Database, store: Store, tmp_path: Path
+) -> None:
+    """Its operator names one for each function."""
+    (tmp_path / "trips.csv").write_text("n\n1\n")
+    query = f"""CREATE TABLE trips (n BIGINT) WITH
+      (connector = 'filesystem', path = '{tmp_path}/trips.csv', format = 'csv', type = 'source');
+    CREATE TABLE out WITH (connector = 'filesystem', path = '{tmp_path}/out', format = 'csv');
+    INSERT INTO out SELECT n, one(n) AS m FROM trips ORDER BY n DESC;"""
+    made = client.post("/api/v1/pipelines", json=BODY | {"query": query})
+    assert made.status_code == 200, made.text
+    with database.read() as session:
+        program = pipelines.get(session, made.json()["id"]).program
+    (name,) = program.artifacts
+    assert [f"{store.place}/{one}" for one in store.names("")] == [name]
+    assert [one["functions"] for one in program.pipeline["operators"] if "functions" in one] == [{"one": name}]
+
+
 def left(database: Database) -> set[str]:
     """Places that are to be removed, without those of state."""
     with database.read() as session:

@@ -12,6 +12,7 @@ from packages import environment, install
 
 GROUP = "arroyo_udf_plugin.connectors"
 TICKS = '''
+import threading
 from typing import Annotated, Any, ClassVar, Literal
 from collections.abc import Mapping
 
@@ -87,6 +88,89 @@ class TicksForm(Form):
 CONNECTOR = Connector("ticks", source=Ticks, entry=CatalogueEntry("Ticks", "Numbers", TicksForm))
 OTHER_NAME = Connector("tocks", source=Ticks)
 IMPULSE = Connector("impulse", source=Ticks)
+MEMORY = Connector("memory", source=Ticks)
+
+
+class Loose(Ticks):
+    type: str = "loose"
+
+
+class Unfinished(Input):
+    type: Literal["unfinished"] = "unfinished"
+
+
+class Unresolved(Ticks):
+    type: Literal["unresolved"] = "unresolved"
+    other: "Nowhere" = None
+
+
+class Unschemed(Ticks):
+    model_config = {"arbitrary_types_allowed": True}
+    type: Literal["unschemed"] = "unschemed"
+    other: threading.Thread | None = None
+
+
+class OnlyDescribed(Input):
+    type: Literal["only_described"] = "only_described"
+
+    def source(self, parallelism: int) -> "TicksSource":
+        return TicksSource(3)
+
+
+class Failing(Ticks):
+    type: Literal["failing"] = "failing"
+
+    @classmethod
+    def of_table(cls, options):
+        raise RuntimeError("never")
+
+
+LOOSE = Connector("loose", source=Loose)
+UNFINISHED = Connector("unfinished", source=Unfinished)
+UNRESOLVED = Connector("unresolved", source=Unresolved)
+UNSCHEMED = Connector("unschemed", source=Unschemed)
+SHOWN = Connector("shown", entry=CatalogueEntry("S", "S", TicksForm, profile=TicksForm, secrets=("auth.password",)))
+FORMLESS = Connector("formless", entry=CatalogueEntry("F", "F", dict))
+ONLY_DESCRIBED = Connector("only_described", source=OnlyDescribed)
+FAILING = Connector("failing", source=Failing)
+'''
+ONCE = '''
+from typing import Any, ClassVar, Literal
+
+from arroyo_udf_plugin.engine.connectors.connector import Connector
+from arroyo_udf_plugin.engine.connectors.described import Output
+
+
+class Once(Output):
+    """Counts rows, and prints their number."""
+
+    type: Literal["once"] = "once"
+    resumable: ClassVar[bool] = False
+
+    @classmethod
+    def of_table(cls, options: Any) -> "Once":
+        return cls()
+
+    def check(self, schema: Any) -> None: ...
+
+    def sink(self, schema: Any, slice: int, stage: Any, pipeline: str, name: str) -> "OnceSink":
+        return OnceSink(name)
+
+
+class OnceSink:
+    def __init__(self, name: str) -> None:
+        self.name, self._rows = name, 0
+
+    def write(self, batch: Any) -> None:
+        self._rows += batch.num_rows
+
+    def finish(self) -> None:
+        print(self._rows)
+
+    def close(self) -> None: ...
+
+
+CONNECTOR = Connector("once", sink=Once)
 '''
 QUERY = """CREATE TABLE ticks WITH (connector = 'ticks', count = '3');
 CREATE TABLE out WITH (connector = 'single_file', path = 'out.csv');
@@ -181,6 +265,29 @@ print(json.dumps([entry.title, options, list(map(str, found.errors)), found.grap
     assert graph["nodes"][0]["operator"] == "ticks"
 
 
+def test_a_job_with_a_sink_that_cannot_go_on_runs_without_checkpoints(world: World) -> None:
+    world.installs("once", {"once": "once:CONNECTOR"}, ONCE)
+    program = """
+from arroyo_udf_plugin.cluster.functions.messages import PlanRequest
+from arroyo_udf_plugin.cluster.functions.planning import planned
+from arroyo_udf_plugin.cluster.generation import run
+from arroyo_udf_plugin.cluster.job_program import JobProgram
+from arroyo_udf_plugin.cluster.task import Task
+from arroyo_udf_plugin.engine.execution.stopping import StopRequest
+found = planned(PlanRequest(name="p", query=open("query.sql").read(), plugins=[]))
+assert not found.errors, found.errors
+reports = []
+run(Task("job_1", 1, JobProgram(found.description, {}), 1, 10.0, "state/0"), StopRequest(), reports.append)
+print(reports[-1].event.value, reports[-1].message)
+"""
+    (world.folder / "query.sql").write_text(
+        "CREATE TABLE t WITH (connector = 'impulse', event_rate = '1000', message_count = '3');"
+        "CREATE TABLE out WITH (connector = 'once'); INSERT INTO out SELECT counter FROM t;"
+    )
+    done = world.python("-c", program)
+    assert done.stdout.split() == ["3", "finished"], done.stderr + done.stdout
+
+
 @pytest.mark.parametrize(
     ("name", "value", "why"),
     [
@@ -188,13 +295,45 @@ print(json.dumps([entry.title, options, list(map(str, found.errors)), found.grap
         ("ticks", "ticking:Ticks", "TypeError: name a Connector in the entry point"),
         ("ticks", "ticking:OTHER_NAME", "ValueError: its name is 'tocks': give its entry point the same name"),
         ("ticks", "tickin:CONNECTOR", "ModuleNotFoundError"),
-        ("impulse", "ticking:IMPULSE", "ValueError: there is a connector of this name already"),
+        ("loose", "ticking:LOOSE", 'ValueError: the type of Loose: write type: Literal["loose"] = "loose"'),
+        ("unfinished", "ticking:UNFINISHED", "TypeError: Unfinished does not define source"),
+        ("unresolved", "ticking:UNRESOLVED", "PydanticUndefinedAnnotation"),
+        ("unschemed", "ticking:UNSCHEMED", "PydanticInvalidForJsonSchema"),
+        ("shown", "ticking:SHOWN", "ValueError: the secret 'auth.password' is no field of its profile"),
+        ("formless", "ticking:FORMLESS", "TypeError: <class 'dict'> is no Form"),
     ],
 )
 def test_one_that_cannot_be_used_is_told_by_its_package(world: World, name: str, value: str, why: str) -> None:
     world.installs("ticking", {name: value}, TICKS)
     told = world.refuses("query.sql", QUERY.replace("'ticks'", f"'{name}'"))
     assert f"the connector {name} of the package ticking 1.0 ({value}): {why}" in told
+
+
+def test_the_name_of_tables_without_a_connector_is_refused(world: World) -> None:
+    world.installs("ticking", {"memory": "ticking:MEMORY"}, TICKS)
+    program = "from arroyo_udf_plugin.engine.connectors.registry import broken; print(broken()['memory'])"
+    assert "'memory' names tables without a connector: rename it" in world.python("-c", program).stdout
+
+
+def test_a_package_does_not_take_the_place_of_our_connectors(world: World) -> None:
+    """Whether its own can be loaded or not."""
+    world.installs("ticking", {"single_file": "ticking:IMPULSE"}, TICKS)
+    world.installs("tocking", {"impulse": "tocking:IMPULSE"}, TICKS)
+    query = QUERY.replace("'ticks', count = '3'", "'impulse', event_rate = '1000', message_count = '3'")
+    done = world.runs("query.sql", query.replace("number", "counter"))
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("only_described", "ticking:ONLY_DESCRIBED", "rows can only be looked up there"),
+        ("failing", "ticking:FAILING", "the connector failed: RuntimeError: never"),
+    ],
+)
+def test_one_that_fails_in_sql_is_told_with_its_place(world: World, name: str, value: str, why: str) -> None:
+    world.installs("ticking", {name: value}, TICKS)
+    assert why in world.refuses("query.sql", QUERY.replace("'ticks'", f"'{name}'"))
 
 
 def test_one_that_cannot_be_used_disturbs_no_other(world: World) -> None:

@@ -4,7 +4,7 @@ __init__.py       the app
 dependencies.py   what endpoints work with; limits that all users share, pages of lists
 shapes/           what requests and answers look like
 pipelines.py, jobs.py, checkpoints.py, output.py, udfs.py, connectors.py, profiles.py, tables.py, health.py
-                  the endpoints, one file for each thing
+                  the endpoints, one file for each thing; pipelines.py also knows idempotency keys of requests
 queries.py        a query with the functions and tables that it may use
 create_table.py   a saved table as a CREATE TABLE
 responses.py      rows of the database as answers
@@ -13,7 +13,7 @@ streams.py        streams of rows wait for something new, together
 transport.py      what HTTP promises: HEAD, compression, bodies that can be stored
 
 Guarantees: two processes of it on one database give the same answers. What it has answered is committed. It runs no
-code of users.
+code of users, but imports the connectors of installed packages.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from ..database.models import ConnectionProfileRow, ConnectionTableRow
 from ..database.sealing import opened
 from ..functions.builder import BuiltFunction, InvalidFunction
 from ..functions.messages import Diagnostic, PlanResult, SavedTable
-from ..job_program import JobProgram
+from ..job_program import JobProgram, libraries_in
 from .create_table import statement_of, variables_of
 from .dependencies import ApiParts
 from .failures import LOG, Refusal
@@ -50,8 +50,7 @@ class PlannedQuery:
     @property
     def used(self) -> list[BuiltFunction]:
         """The functions that the query calls."""
-        operators = (self.planned.description or {}).get("operators", ())
-        plugins = {str(one.get("plugin")) for one in operators}
+        plugins = libraries_in(self.planned.description or {})
         return [one for one in self.functions.values() if one.library in plugins]
 
     @property

@@ -146,7 +146,7 @@ def _sinks(pipeline: Pipeline, chosen: str) -> tuple[Output, ...]:
     sinks: list[Output] = []
     for sink in pipeline.sinks:
         preview = Preview(after=sink.after)
-        if chosen == "preview" or sink.type == "stdout":
+        if chosen == "preview" or sink.on_standard_output() is not None:
             sinks.append(preview)
         else:
             sinks += [sink, preview] if chosen == "both" else [sink]

@@ -51,8 +51,8 @@ class CatalogueEntry:
     """The connector in the catalogue of an API.
 
     title, description: for people. table: the form of a table. profile: that of what several tables share, such as an
-    address; None: there are no profiles. secrets: its options that are told to workers alone. has_schema: users may
-    name columns. hidden: pages do not offer it. icon: the path of an SVG of 24 by 24.
+    address; None: there are no profiles. secrets: fields of `profile` that are told to workers alone. has_schema: users
+    may name columns. hidden: pages do not offer it. icon: the path of an SVG of 24 by 24.
     """
 
     title: str
@@ -69,7 +69,8 @@ class CatalogueEntry:
 class Connector:
     """name: in WITH (connector = 'name'). source, sink: the models of its sources and sinks; None: it has none.
 
-    lookup: the keys of a `pipeline.Lookup` that say where a table looks; None: rows cannot look up others there.
+    lookup: the keys of a `pipeline.Lookup` that say where a table looks, in SQLite or PostgreSQL: `uri` and `table`;
+    None: rows cannot look up others there.
     in_sql: tables of a query may have it. entry: None: the API does not offer it.
     """
 

@@ -17,13 +17,17 @@ from __future__ import annotations
 import functools
 import importlib.metadata
 from collections.abc import Mapping
+from typing import get_args
+
+import pydantic
 
 from ...errors import printable
 from . import blackhole, filesystem, impulse, preview, single, standard_input, standard_output, table
-from .connector import Connector
+from .connector import CatalogueEntry, Connector, Form
 from .described import Input, Output
 
 GROUP = "arroyo_udf_plugin.connectors"
+_MEMORY = "memory"
 OWN = (
     impulse.CONNECTOR,
     filesystem.CONNECTOR,
@@ -62,8 +66,9 @@ def _installed() -> tuple[Mapping[str, Connector], Mapping[str, str]]:
     types = {_type_of(model) for one in OWN for model in (one.source, one.sink) if model is not None}
     broken: dict[str, str] = {}
     for point in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
-        package = "a package" if point.dist is None else f"the package {point.dist.name} {point.dist.version}"
+        package = "a package"
         try:
+            package = package if point.dist is None else f"the package {point.dist.name} {point.dist.version}"
             found = _checked(point.load(), point.name, known, types)
         except (Exception, SystemExit) as error:  # of somebody else's code
             reason = printable(f"{type(error).__name__}: {error}")
@@ -82,14 +87,41 @@ def _checked(found: object, name: str, known: Mapping[str, Connector], types: se
         raise ValueError(f"its name is {found.name!r}: give its entry point the same name")
     if name in known:
         raise ValueError("there is a connector of this name already: uninstall one of them")
+    if name == _MEMORY:
+        raise ValueError(f"{_MEMORY!r} names tables without a connector: rename it")
     for model, base in ((found.source, Input), (found.sink, Output)):
         if model is None:
             continue
         if not (isinstance(model, type) and issubclass(model, base)):
             raise TypeError(f"{model!r} is no {base.__name__}")
+        if missing := getattr(model, "__abstractmethods__", None):
+            raise TypeError(f"{model.__name__} does not define {', '.join(sorted(missing))}")
         if (type_ := _type_of(model)) in types:
             raise ValueError(f"the type {type_!r} is that of another connector: rename it")
+        _check_schema(model)
+    if found.entry is not None:
+        _check_entry(found.entry)
     return found
+
+
+def _check_entry(entry: object) -> None:
+    """Raises TypeError, ValueError, and what pydantic raises."""
+    if not isinstance(entry, CatalogueEntry):
+        raise TypeError(f"{entry!r} is no CatalogueEntry")
+    for form in (entry.table, entry.profile):
+        if form is not None and not (isinstance(form, type) and issubclass(form, Form)):
+            raise TypeError(f"{form!r} is no Form")
+        if form is not None:
+            _check_schema(form)
+    fields = {} if entry.profile is None else entry.profile.model_fields
+    if unknown := [secret for secret in entry.secrets if secret not in fields]:
+        raise ValueError(f"the secret {unknown[0]!r} is no field of its profile, so it would be shown: name the field")
+
+
+def _check_schema(model: type[pydantic.BaseModel]) -> None:
+    """One that cannot be built would be in the way of all others. Raises what pydantic raises."""
+    model.model_rebuild()
+    model.model_json_schema()
 
 
 def _type_of(model: type[Input] | type[Output]) -> str:
@@ -97,4 +129,6 @@ def _type_of(model: type[Input] | type[Output]) -> str:
     field = model.model_fields.get("type")
     if field is None or not isinstance(field.default, str):
         raise ValueError(f'{model.__name__} has no type: write type: Literal["name"] = "name"')
+    if get_args(field.annotation) != (field.default,):
+        raise ValueError(f'the type of {model.__name__}: write type: Literal["{field.default}"] = "{field.default}"')
     return field.default

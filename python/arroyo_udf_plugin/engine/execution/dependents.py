@@ -14,9 +14,17 @@ from typing import Any
 
 from ...errors import InvalidArgument
 from ..datafusion.tokens import tokens
+from ..pipeline.kinds import OPERATORS
+from ..pipeline.kinds.kind import DescribedOperator, WaitingOperator
 
-_WITH_WINDOWS = ("windows", "join", "deduplicate", "look_back")
-_KEEPING = (*_WITH_WINDOWS, "query")
+
+def _type_of(kind: type[DescribedOperator]) -> str:
+    return str(kind.model_fields["type"].default)
+
+
+_WITH_WINDOWS = frozenset(_type_of(one) for one in OPERATORS if issubclass(one, WaitingOperator))
+_OVER_ALL_ROWS = frozenset(_type_of(one) for one in OPERATORS if one.is_over_all_rows)
+_KEEPING = _WITH_WINDOWS | _OVER_ALL_ROWS
 
 
 def kept_by_windows(operators: Sequence[Any], place: int, column: str) -> bool:
@@ -33,7 +41,7 @@ def kept_by_windows(operators: Sequence[Any], place: int, column: str) -> bool:
             ]
             if made & _words([*asked, operator.get("on", "")]):
                 return True
-        elif kind == "query":  # it keeps all rows
+        elif kind in _OVER_ALL_ROWS:  # it keeps all rows
             return True
         elif kind in ("lookup", "union"):  # their results have names of their own
             return any(_kind(one) in _KEEPING for one in operators)

@@ -5,7 +5,7 @@
 operator.py    Operator: the stages of one operator, its policy, its budget
 stages.py      one stage of it; an async function behind a runtime
 queued.py      a sync function, or a query; pace.py: how many rows a step has
-grouped.py     windows; lookup.py: a lookup
+grouped.py     windows, and what becomes of late rows; lookup.py: a lookup
 failures.py    why rows have failed
 keys.py        idempotency keys
 routes.py      which operators and sinks follow which

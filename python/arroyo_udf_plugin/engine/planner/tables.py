@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from ...errors import nearest
+import pydantic
+
+from ...errors import ArroyoUdfError, nearest, printable
 from ..connectors.connector import Connector
 from ..connectors.described import Input, Output
-from ..connectors.registry import broken, connectors
+from ..connectors.registry import OWN, broken, connectors
 from ..connectors.table_options import LONGEST_SECONDS, SqlColumn, TableOptions, WrongOption
 from .statements import CreateTable
 from .text import Wrong
@@ -42,7 +44,7 @@ def kind_of(table: CreateTable) -> str:
         return "memory"
     if option.value == "memory":
         return "memory"
-    if option.value in broken():
+    if option.value not in known and option.value in broken():
         raise Wrong(broken()[option.value], option.at)
     if option.value not in known and (instead := _NO_CONNECTORS.get(option.value)) is not None:
         raise Wrong(f"the connector {option.value} is not supported: {instead}", option.at)
@@ -68,7 +70,13 @@ def _has_lookups(connector: Connector | None, name: str) -> bool:
 
 
 def _kinds(connector: Connector) -> list[str]:
-    return [kind for kind, model in (("source", connector.source), ("sink", connector.sink)) if model is not None]
+    """What a table can be. A model that makes nothing of options is for descriptions alone."""
+    models = (("source", connector.source, Input), ("sink", connector.sink, Output))
+    return [kind for kind, model, base in models if model is not None and _is_own(model, base)]
+
+
+def _is_own(model: type[Input] | type[Output], base: type[Input] | type[Output]) -> bool:
+    return getattr(model.of_table, "__func__", None) is not getattr(base.of_table, "__func__", None)
 
 
 def is_in_database(table: CreateTable) -> bool:
@@ -122,7 +130,10 @@ def lookup_of(table: CreateTable) -> Mapping[str, Any]:
             raise Wrong(f"{column.name} is a column of the database: leave out METADATA FROM", column.metadata.at)
     lookup = _connector(table).lookup
     assert lookup is not None, "by kind_of"
-    return _made(table, lookup)
+    keys = _made(table, lookup)
+    if missing := [key for key in ("uri", "table") if key not in keys]:
+        raise Wrong(f"the connector failed: its lookup has no {missing[0]}", table.at)
+    return keys
 
 
 def _connector(table: CreateTable) -> Connector:
@@ -146,4 +157,10 @@ def _made(table: CreateTable, make: Callable[[TableOptions], _Made], *others: st
         options.end()
     except WrongOption as error:
         raise Wrong(str(error), error.at) from None
+    except (ArroyoUdfError, pydantic.ValidationError, OSError):
+        raise
+    except Exception as error:
+        if _connector(table) in OWN:
+            raise
+        raise Wrong(f"the connector failed: {printable(f'{type(error).__name__}: {error}')}", table.at) from error
     return made
