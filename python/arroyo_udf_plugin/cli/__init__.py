@@ -1,6 +1,7 @@
 """The command line.
 
-    arroyo-udf new | build | inspect | run | sql | replay | check | schema | checkpoints | savepoint | cache.
+    arroyo-udf new | build | inspect | install | list | uninstall | verify | cache
+    arroyo-udf run | sql | replay | check | schema | checkpoints | savepoint
 
     arroyo-udf cluster | api | controller | migrate | config | states | jobs | token | login |
                  doctor
@@ -8,6 +9,7 @@
 new.py       a folder to begin with
 build.py     source -> plugin
 inspect.py   describe a plugin
+plugins.py   install, list, uninstall, verify: plugins that are found by name
 run.py       run functions over files
 sql.py       a query over files
 pipelines.py run, check and describe pipelines
@@ -37,7 +39,23 @@ from typing import Any
 import click
 
 from ..errors import ArroyoUdfError
-from . import build, cache, cluster, doctor, inspect, jobs, new, pipelines, replay, run, savepoints, sql, states, tokens
+from . import (
+    build,
+    cache,
+    cluster,
+    doctor,
+    inspect,
+    jobs,
+    new,
+    pipelines,
+    plugins,
+    replay,
+    run,
+    savepoints,
+    sql,
+    states,
+    tokens,
+)
 from .stopping import stoppable
 
 
@@ -70,7 +88,7 @@ def main() -> None:
 
 for _module in (new, build, inspect, run, sql, replay, cache, states, doctor):
     main.add_command(_module.command)
-for _command in (*cluster.commands, jobs.group, tokens.group, tokens.login):
+for _command in (*plugins.commands, *cluster.commands, jobs.group, tokens.group, tokens.login):
     main.add_command(_command)
 main.add_command(pipelines.check)
 main.add_command(pipelines.schema)

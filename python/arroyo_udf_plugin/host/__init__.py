@@ -1,6 +1,7 @@
 """The host: load plugins and call their functions, from Python over pyarrow.
 
 library.py      load(): dlopen, checks, the plugin and its functions
+installed.py    plugins that are found by name
 imported.py     libraries that were built for the Arroyo engine
 function.py     one function: call it, or start it
 runtime.py      a started function, with the loop "send, drain, stop"

@@ -32,7 +32,7 @@ from ..abi import (
     printable,
 )
 from ..errors import AbiError, InvalidArgument, LoadError, UnsupportedCall
-from . import imported, isolation
+from . import imported, installed, isolation
 from .function import Function, Uncallable
 from .html import as_html
 from .isolation import Isolation, Where
@@ -167,6 +167,8 @@ def load(
 ) -> Plugin:
     """Opens a plugin, checks it and reads its descriptor. Runs no user code and starts no interpreter.
 
+    path: of the library; or the name of an installed plugin (`arroyo-udf install`), if there is no file of this name.
+
     The host does not trust a plugin: it checks the descriptor here, and each status and result later. An AbiError says
     what breaks the contract. Some mistakes cannot be seen from here and may end the process: a plugin that writes to
     memory that is not its own, pointers that lead nowhere, buffers shorter than the lengths claim, texts without an
@@ -185,6 +187,8 @@ def load(
     Raises LoadError if the file is not a plugin, AbiError if it breaks the contract, InvalidArgument if only one of
     `arguments` and `returns` is given, or a value that is not an Arrow type.
     """
+    if installed.NAME.fullmatch(os.fspath(path)) and not os.path.exists(path):
+        path = installed.find(os.fspath(path)).library
     if (arguments is None) != (returns is None):
         raise InvalidArgument(f"{os.fspath(path)}: give both `arguments` and `returns`, or neither")
     where = Where(isolation=isolation, workers=workers, memory_limit=memory_limit, cpu_limit=cpu_limit)
