@@ -74,7 +74,7 @@ def test_the_first_folder_of_the_path_counts(folder: Path, tmp_path: Path, monke
     assert "twice" in load("geo").functions
     monkeypatch.setenv(installed.VARIABLE, f"{tmp_path}/none:{tmp_path}/first")
     assert "thrice" in load("geo").functions
-    assert [one.functions for one in installed.listed() if isinstance(one, installed.Manifest)] == [("thrice",)]
+    assert [one.functions for one in installed.listed() if isinstance(one, installed.InstalledPlugin)] == [("thrice",)]
 
 
 def test_a_file_of_the_name_comes_first(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

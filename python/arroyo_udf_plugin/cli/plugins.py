@@ -36,7 +36,7 @@ def list_(as_json: bool) -> None:
     from ..host import installed
 
     known = list(installed.listed())
-    found = [one for one in known if isinstance(one, installed.Manifest)]
+    found = [one for one in known if isinstance(one, installed.InstalledPlugin)]
     if as_json:
         lines = [{"name": one.name, "library": str(one.library), "functions": one.functions} for one in found]
         click.echo(json.dumps(lines, indent=2))

@@ -1,7 +1,7 @@
 """Plugins that are found by name: `load("geo")`.
 
     install(load("libgeo.so"))            copies it into the user's folder, with a manifest
-    find("geo")                           Manifest(...): checked before it is believed
+    find("geo")                           InstalledPlugin(...): checked before it is believed
     search_path()                         $ARROYO_UDF_PLUGINS, the user's folder, those of the system
 
     FOLDER/geo/geo.json                   the manifest: hash, versions, functions
@@ -37,7 +37,7 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 @dataclasses.dataclass(frozen=True)
-class Manifest:
+class InstalledPlugin:
     """What is known of an installed plugin without opening its library."""
 
     folder: Path
@@ -72,7 +72,7 @@ def user_folder() -> Path:
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "arroyo-udf" / "plugins"
 
 
-def find(name: str) -> Manifest:
+def find(name: str) -> InstalledPlugin:
     """The installed plugin of this name. Raises LoadError if there is none, or one that must not be loaded."""
     for folder in search_path():
         if (folder / name / f"{name}.json").exists():
@@ -84,7 +84,7 @@ def find(name: str) -> Manifest:
     raise LoadError(f"no plugin {name!r} is installed (looked in {looked}): `arroyo-udf install` installs one")
 
 
-def listed() -> Iterator[Manifest | str]:
+def listed() -> Iterator[InstalledPlugin | str]:
     """All installed plugins, as `find` finds them; for one whose manifest cannot be read, why."""
     seen = set[str]()
     for folder in search_path():
@@ -99,7 +99,7 @@ def listed() -> Iterator[Manifest | str]:
                 yield str(error)
 
 
-class Described(Protocol):
+class LoadedPlugin(Protocol):
     """A loaded plugin."""
 
     path: str
@@ -112,7 +112,7 @@ class Described(Protocol):
     def functions(self) -> Mapping[str, object]: ...
 
 
-def install(plugin: Described, folder: Path | None = None) -> Manifest:
+def install(plugin: LoadedPlugin, folder: Path | None = None) -> InstalledPlugin:
     """Copies a plugin, which replaces one of its name. folder: in which; None: the user's.
 
     Raises InvalidArgument: the folder cannot be written, or others can write there.
@@ -124,7 +124,7 @@ def install(plugin: Described, folder: Path | None = None) -> Manifest:
             f"{library}: its name {plugin.name!r} is no name of a folder: build it from another source"
         )
     data = library.read_bytes()
-    manifest = Manifest(
+    manifest = InstalledPlugin(
         into / plugin.name,
         plugin.name,
         hashlib.sha256(data).hexdigest(),
@@ -169,19 +169,19 @@ def uninstall(name: str) -> Path:
 # ---- Manifests -------------------------------------------------------------------------------------------------------
 
 
-def _text(manifest: Manifest) -> str:
+def _text(manifest: InstalledPlugin) -> str:
     fields = {name: value for name, value in dataclasses.asdict(manifest).items() if name != "folder"}
     return json.dumps({"version": _VERSION, **fields}, indent=2) + "\n"
 
 
-def _read(folder: Path, name: str) -> Manifest:
+def _read(folder: Path, name: str) -> InstalledPlugin:
     """Raises LoadError for a manifest that is none."""
     file = folder / name / f"{name}.json"
     try:
         told = json.loads(file.read_text(encoding="utf-8"))
         if not isinstance(told, dict) or told.get("version") != _VERSION:
             raise ValueError("it is of another version of arroyo_udf_plugin")
-        manifest = Manifest(
+        manifest = InstalledPlugin(
             folder / name,
             _typed(told, "name", str),
             _typed(told, "sha256", str),
@@ -224,7 +224,7 @@ def _open_to_others(path: Path) -> str | None:
     return None
 
 
-def _changed(manifest: Manifest) -> str | None:
+def _changed(manifest: InstalledPlugin) -> str | None:
     try:
         with manifest.library.open("rb") as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
