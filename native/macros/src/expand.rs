@@ -21,7 +21,9 @@ pub fn expand(function: &ItemFn, signature: &Checked, options: &Attribute) -> To
     let (call, body) = call(function, signature, options);
     let (documentation, volatility) = (documentation(function), options.volatility);
     let engines = for_polars(&name);
+    // The condition of `engines` is one that cargo does not know.
     quote! {
+        #[allow(unexpected_cfgs)]
         const _: () = {
             static __ARROYO_UDF: ::arroyo_udf_plugin::sdk::Function = ::arroyo_udf_plugin::sdk::Function {
                 name: #name,

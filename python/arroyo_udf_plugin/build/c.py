@@ -106,10 +106,13 @@ def compile(
 
 
 def _functions_of(library: Path) -> list[str]:
-    """Their names. A process of its own loads the library, whose author may run code then. It says nothing if that
-    fails: then Polars does not find the functions, and hosts tell why."""
+    """Their names. A process of its own loads the library, whose author may run code then."""
     done = tools.call([sys.executable, "-c", _NAMES, str(library)])
-    return [] if done.returncode else list(json.loads(done.stdout))
+    if done.returncode:
+        why = done.stderr.strip().splitlines()[-1:] or [f"it ended with status {done.returncode}"]
+        tools.warn(f"warning: Polars will not find its functions, because the library cannot be loaded here: {why[0]}\n")
+        return []
+    return list(json.loads(done.stdout))
 
 
 def _headers(source: Path) -> list[Path]:
