@@ -110,7 +110,7 @@ def _functions_of(library: Path) -> list[str]:
     done = tools.call([sys.executable, "-c", _NAMES, str(library)])
     if done.returncode:
         why = done.stderr.strip().splitlines()[-1:] or [f"it ended with status {done.returncode}"]
-        tools.warn(f"warning: Polars will not find its functions, because the library cannot be loaded here: {why[0]}\n")
+        tools.warn(f"warning: Polars will not find its functions: the library cannot be loaded here: {why[0]}\n")
         return []
     return list(json.loads(done.stdout))
 
