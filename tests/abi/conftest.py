@@ -143,7 +143,13 @@ def rust_host() -> Path:
     return target / "debug" / "arroyo-udf-example-host"
 
 
-@pytest.fixture(scope="session", params=["c", "rust"])
+@pytest.fixture(scope="session")
+def cpp_host(plain_cc: CompileC) -> Path:
+    warnings = ("-Wall", "-Wextra", "-Wpedantic", "-Wno-missing-field-initializers", "-Werror")
+    return plain_cc(EXAMPLES / "host" / "cpp" / "host.cpp", "-std=c++17", *warnings, "-g", cpp=True, libraries=["-ldl"])
+
+
+@pytest.fixture(scope="session", params=["c", "cpp", "rust"])
 def host(request: pytest.FixtureRequest) -> Path:
     path: Path = request.getfixturevalue(f"{request.param}_host")
     return path

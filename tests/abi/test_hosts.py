@@ -1,4 +1,4 @@
-"""The example hosts in C and Rust, with an empty environment: the example plugins, and files that are not plugins."""
+"""The example hosts in C, C++ and Rust, with an empty environment: our plugins, and files that are no plugins."""
 
 import re
 
@@ -25,6 +25,29 @@ def fields(line):
 
 def number(text):
     return None if text == "null" else float(text)
+
+
+WITHOUT_EXCEPTIONS = """
+#include <cstdio>
+#include "arroyo_udf_host.hpp"
+int main(int, char** argv) {
+  const auto opened = arroyo_udf::plugin::open(argv[1]);
+  if (opened.ok()) return 1;
+  std::puts(opened.error().text.c_str());
+  arroyo_udf::runtime none(nullptr, 0), other(std::move(none));
+  other = arroyo_udf::runtime(nullptr, 0);
+  arroyo_udf::array empty, moved(std::move(empty));
+  return moved.is_there() ? 2 : 0;
+}
+"""
+
+
+def test_the_header_for_cpp_does_without_exceptions(plain_cc, bare, tmp_path):
+    flags = ("-std=c++17", "-fno-exceptions", "-fno-rtti", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
+    program = plain_cc(WITHOUT_EXCEPTIONS, *flags, cpp=True, libraries=["-ldl"])
+    done = bare(program, tmp_path / "none.so")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("cannot load: ")
 
 
 def test_describes(host, bare, flights):
