@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from symbols import exported
 
 from arroyo_udf_plugin import BuildError, UserCodeError, build, load
 from arroyo_udf_plugin.build import cache, rust_source
@@ -222,10 +222,9 @@ def test_an_invalid_context(tmp_path: Path, member: str, says: str) -> None:
 )
 def test_the_one_function_is_exported_for_arroyo(tmp_path: Path, function: str, symbols: set[str]) -> None:
     library = build(written(tmp_path, f'const A: &str = "#[udf] fn no(x: i64)";\n{function}\n// {{}}\n'))
-    listed = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout
-    exported = {line.split()[-1] for line in listed.splitlines()} - {"arroyo_udf_plugin"}
-    assert symbols <= exported
-    assert bool(symbols) == bool(exported)
+    found = exported(library) - {"arroyo_udf_plugin"}
+    assert symbols <= found
+    assert bool(symbols) == bool(found)
 
 
 def test_options_of_the_header_are_those_of_functions_that_choose_no_others(tmp_path: Path) -> None:

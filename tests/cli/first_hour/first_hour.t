@@ -40,6 +40,7 @@ A first function, from the template, over its own rows.
   abi_version      1
   toolkit_version  0.1.0
   hash             * (glob)
+  engines          Arroyo, DuckDB, Polars, Daft, SQLite
   
   mph(distance: int64, air_time: int64) -> double
       sync
@@ -174,6 +175,7 @@ Functions on movies. The first version has mistakes.
   abi_version      1
   toolkit_version  0.1.0
   hash             * (glob)
+  engines          DuckDB, Polars, Daft, SQLite
   
   decade(year: int64) -> int64
       sync

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -143,7 +144,7 @@ def test_another_users_plugin_is_refused(folder: Path, tmp_path: Path, monkeypat
         with pytest.raises(LoadError, match="is of another user"):
             load("geo")
     with monkeypatch.context() as patched:
-        patched.setattr(installed.stat, "S_IWGRP", 0)
+        patched.setattr(stat, "S_IWGRP", 0)
         patched.setattr(Path, "stat", lambda path: os.stat_result((0o100644, 0, 0, 1, 4711, 0, 0, 0, 0, 0)))
         assert "is of another user" in str(installed._open_to_others(folder))
 
