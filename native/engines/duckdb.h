@@ -42,7 +42,9 @@ enum {
 };
 enum { DUCKDB_VARCHAR = 17, DUCKDB_DECIMAL = 19, DUCKDB_ANY = 34 };
 
-static duckdb_slot duckdb_api[DUCKDB_SLOTS]; /* a copy: DuckDB's own is gone after the load */
+/* A copy: DuckDB's own is gone after the load. Written once, because threads of the first database may be calling. */
+static duckdb_slot duckdb_api[DUCKDB_SLOTS];
+static pthread_mutex_t duckdb_api_lock = PTHREAD_MUTEX_INITIALIZER;
 #define DUCKDB(slot, result, ...) ((result(*)(__VA_ARGS__))duckdb_api[slot])
 
 /* ---- Types ------------------------------------------------------------------------------------------------------ */
@@ -274,11 +276,25 @@ static bool duckdb_register(duckdb_object connection, uint32_t number) {
   return is_registered;
 }
 
+/* False: the copy is that of another DuckDB in this process, whose functions know nothing of this one's objects. */
+static bool take_duckdb_api(const duckdb_slot *api) {
+  pthread_mutex_lock(&duckdb_api_lock);
+  if (duckdb_api[DUCKDB_CONNECT] == NULL) memcpy(duckdb_api, api, sizeof duckdb_api);
+  bool is_same = !memcmp(duckdb_api, api, sizeof duckdb_api);
+  pthread_mutex_unlock(&duckdb_api_lock);
+  return is_same;
+}
+
 bool arroyo_udf_duckdb_load(duckdb_object info, const duckdb_access *access) {
   const arroyo_udf_descriptor *plugin = this_plugin();
   const duckdb_slot *api = access->get_api(info, "v1.2.0");
   if (api == NULL) return false; /* DuckDB says that it is too old */
-  memcpy(duckdb_api, api, sizeof duckdb_api);
+  if (!take_duckdb_api(api)) {
+    char *why = text_of("another copy of DuckDB has loaded %s in this process", plugin->name);
+    access->set_error(info, why);
+    free_text(why);
+    return false;
+  }
   duckdb_object connection = NULL;
   if (DUCKDB(DUCKDB_CONNECT, int, duckdb_object, duckdb_object *)(*access->get_database(info), &connection))
     return access->set_error(info, "there is no connection to the database"), false;

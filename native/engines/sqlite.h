@@ -51,7 +51,10 @@ static bool sqlite_fits(const struct ArrowSchema *type) {
 
 static bool integer_fits(column_shape shape, int64_t value) {
   if (shape.kind == BIT) return value == 0 || value == 1;
-  if (shape.kind == FLOATING) return llabs(value) <= (shape.width == 4 ? 1 << 24 : INT64_C(1) << 53);
+  if (shape.kind == FLOATING) {
+    int64_t largest = shape.width == 4 ? 1 << 24 : INT64_C(1) << 53;
+    return value >= -largest && value <= largest;
+  }
   if (shape.kind == UNSIGNED) return value >= 0 && (shape.width == 8 || value >> (8 * shape.width) == 0);
   return shape.width == 8 || (value >= -(INT64_C(1) << (8 * shape.width - 1)) && value < INT64_C(1) << (8 * shape.width - 1));
 }

@@ -75,9 +75,6 @@ class result {
   std::variant<T, struct error> content_;
 };
 
-/* Of calls without a value. */
-struct done {};
-
 namespace detail {
 
 /* The error of a call, as it fills it in. */
@@ -99,6 +96,12 @@ class slot {
 };
 
 inline bool failed(arroyo_udf_status status) { return status >= ARROYO_UDF_INVALID_ARGUMENT; }
+
+/* Of a call without a value: true is ARROYO_UDF_OK; what false means stands at the call. */
+inline result<bool> answer(arroyo_udf_status status, const slot& error) {
+  if (failed(status)) return error.of(status);
+  return status == ARROYO_UDF_OK;
+}
 
 }  // namespace detail
 
@@ -174,9 +177,7 @@ class runtime {
   /* true: the batch was accepted, and is the plugin's; false: there is no room, and it stays as it is. */
   result<bool> send(uint64_t first_id, array& batch, const arroyo_udf_batch_context* context = nullptr) {
     detail::slot error;
-    const arroyo_udf_status status = table_->send(handle_, first_id, batch.get(), context, error.get());
-    if (detail::failed(status)) return error.of(status);
-    return status == ARROYO_UDF_OK;
+    return detail::answer(table_->send(handle_, first_id, batch.get(), context, error.get()), error);
   }
 
   /* Up to max_rows rows that have ended; 0: any number. */
@@ -194,9 +195,7 @@ class runtime {
   result<bool> wait(uint32_t condition, std::chrono::nanoseconds timeout) {
     detail::slot error;
     const auto within = static_cast<uint64_t>(timeout.count() < 0 ? 0 : timeout.count());
-    const arroyo_udf_status status = table_->wait(handle_, condition, within, error.get());
-    if (detail::failed(status)) return error.of(status);
-    return status == ARROYO_UDF_OK;
+    return detail::answer(table_->wait(handle_, condition, within, error.get()), error);
   }
 
   /* One call of fn(data) when the condition holds, from any thread. false: it already holds, and there will be none. */
@@ -206,13 +205,14 @@ class runtime {
     if (detail::failed(status)) return error.of(status);
     return status != ARROYO_UDF_READY;
   }
-  result<done> disarm() { return simple(table_->disarm); }
-
-  result<done> cancel(uint64_t first_id, uint64_t rows) {
+  result<bool> disarm() {
     detail::slot error;
-    const arroyo_udf_status status = table_->cancel(handle_, first_id, rows, error.get());
-    if (detail::failed(status)) return error.of(status);
-    return done{};
+    return detail::answer(table_->disarm(handle_, error.get()), error);
+  }
+
+  result<bool> cancel(uint64_t first_id, uint64_t rows) {
+    detail::slot error;
+    return detail::answer(table_->cancel(handle_, first_id, rows, error.get()), error);
   }
 
   result<arroyo_udf_statistics> statistics() const {
@@ -228,26 +228,16 @@ class runtime {
   result<bool> stop(uint32_t mode, std::chrono::nanoseconds deadline) {
     detail::slot error;
     const auto within = static_cast<uint64_t>(deadline.count() < 0 ? 0 : deadline.count());
-    const arroyo_udf_status status = table_->stop_runtime(handle_, mode, within, error.get());
-    if (detail::failed(status)) return error.of(status);
-    return status == ARROYO_UDF_OK;
+    return detail::answer(table_->stop_runtime(handle_, mode, within, error.get()), error);
   }
 
   /* Ends it before it goes out of scope, to learn whether its close has failed. false: a call is stuck. */
   result<bool> release() {
     detail::slot error;
-    const arroyo_udf_status status = table_->release(std::exchange(handle_, 0), error.get());
-    if (detail::failed(status)) return error.of(status);
-    return status == ARROYO_UDF_OK;
+    return detail::answer(table_->release(std::exchange(handle_, 0), error.get()), error);
   }
 
  private:
-  result<done> simple(arroyo_udf_status (*call)(arroyo_udf_handle, arroyo_udf_error*)) {
-    detail::slot error;
-    const arroyo_udf_status status = call(handle_, error.get());
-    if (detail::failed(status)) return error.of(status);
-    return done{};
-  }
   const arroyo_udf_table* table_;
   arroyo_udf_handle handle_;
 };
@@ -311,11 +301,9 @@ class instance {
     return function(opened_.table, opened_.first + number, descriptor_->functions[number]);
   }
 
-  result<done> close() {
+  result<bool> close() {
     detail::slot error;
-    const arroyo_udf_status status = std::exchange(isolation_, nullptr)->close(&opened_, error.get());
-    if (detail::failed(status)) return error.of(status);
-    return done{};
+    return detail::answer(std::exchange(isolation_, nullptr)->close(&opened_, error.get()), error);
   }
 
  private:

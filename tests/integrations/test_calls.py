@@ -88,6 +88,13 @@ def test_threads_call_at_once(library: Library, language: str, engine: str) -> N
     assert found == [[expected] * 5] * 2
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_duckdbs_threads_call_a_sync_function_at_once(library: Library, language: str) -> None:
+    with connection(library(language), threads=4) as opened:
+        opened.execute("CREATE TABLE t AS SELECT range AS n FROM range(400000)")
+        assert opened.execute("SELECT count(*), sum(mph(n, 60) - n) FROM t").fetchall() == [(400000, 0.0)]
+
+
 @pytest.mark.parametrize("language", ASYNC)
 def test_duckdbs_threads_share_the_runtime_of_an_async_function(library: Library, language: str) -> None:
     with connection(library(language), threads=4) as opened:
@@ -156,6 +163,42 @@ def test_what_cannot_be_registered_says_why(library: Library, tmp_path: Path) ->
         in_pandas.functions(library("c")).mph(1, 2)
     with pytest.raises(InvalidArgument, match="mph takes 2 arguments, not 1"):
         in_polars.functions(library("c")).mph("a")
+
+
+FAILING_MODULE = """
+import os
+from arroyo_udf_plugin import udf
+if "FAILS" in os.environ:
+    raise RuntimeError("no model file")
+@udf
+def double(n: int) -> int:
+    return 2 * n
+"""
+PANICKING = """
+use arroyo_udf_plugin::udf;
+#[udf]
+fn double(n: i64) -> i64 {
+    if n == 2 { panic!("no such number") }
+    2 * n
+}
+"""
+
+
+@pytest.mark.parametrize("engine", CALLERS)
+def test_a_module_that_fails_and_a_panic_are_errors_of_the_query(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str
+) -> None:
+    table = pa.table({"n": pa.array([1, 2], pa.int64())})
+    (tmp_path / "failing.py").write_text(FAILING_MODULE)
+    failing = build(tmp_path / "failing.py")
+    with monkeypatch.context() as patch, pytest.raises(Exception, match="no model file"):
+        patch.setenv("FAILS", "1")
+        CALLERS[engine](failing, "double", table)
+    (tmp_path / f"panicking_{engine.replace('-', '_')}.rs").write_text(PANICKING)
+    panicking = build(next(tmp_path.glob("*.rs")))
+    with pytest.raises(Exception, match=r"double, row 1: .*no such number"):
+        CALLERS[engine](panicking, "double", table)
+    assert CALLERS[engine](panicking, "double", table.slice(0, 1)) == [2]
 
 
 def test_a_source_stands_for_its_library(tmp_path: Path) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import debian
 import pytest
 
 from conftest import Library
@@ -15,9 +17,13 @@ NATIVE = ("c", "rs")
 ENGINES = Path(os.environ["PYTHONPATH"].split(os.pathsep)[0]) if "PYTHONPATH" in os.environ else Path()
 
 
-def alone(*command: str, text: str = "") -> str:
-    """In an empty environment."""
-    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=120, env={}, cwd="/")
+BUILD = Path(__file__).resolve().parents[2] / "build"
+
+
+def alone(*command: str | Path, text: str = "", libraries: str = "") -> str:
+    """In an empty environment, but for where the program's own shared libraries are."""
+    variables = {"LD_LIBRARY_PATH": libraries} if libraries else {}
+    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=120, env=variables, cwd="/")
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -29,10 +35,22 @@ def python(program: str, *arguments: str) -> str:
     return alone(sys.executable, "-I", "-S", "-W", "ignore", "-c", begin + program + end, *arguments)
 
 
+@pytest.fixture(scope="module")
+def shell() -> tuple[Path, str]:
+    """The sqlite3 of the system, or Debian's; and where its libraries are."""
+    if installed := shutil.which("sqlite3"):
+        return Path(installed), ""
+    root = BUILD / "sqlite3"
+    if not root.exists():
+        debian.unpack(root, lambda apt: ["sqlite3", "libsqlite3-0", "libreadline8", "libtinfo6"])
+    return root / "usr" / "bin" / "sqlite3", ":".join(sorted({str(path.parent) for path in root.rglob("lib*.so.*")}))
+
+
 @pytest.mark.parametrize("language", NATIVE)
-def test_the_shell_of_sqlite(library: Library, language: str) -> None:
+def test_the_shell_of_sqlite(library: Library, shell: tuple[Path, str], language: str) -> None:
+    program, libraries = shell
     query = "SELECT mph(10, 2), shout('a'), or_zero(NULL);"
-    assert alone("sqlite3", text=f".load {library(language)}\n{query}\n") == "300.0|a!|0\n"
+    assert alone(program, text=f".load {library(language)}\n{query}\n", libraries=libraries) == "300.0|a!|0\n"
 
 
 @pytest.mark.parametrize("language", NATIVE)

@@ -44,15 +44,48 @@ else:
 """
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_the_oldest_versions(library: Library, language: str) -> None:
-    folder, duckdb, polars = (os.environ[name] for name in ("OLDEST", "OLDEST_DUCKDB", "OLDEST_POLARS"))
-    assert Path(folder).is_dir()
+TWO_COPIES = """
+import sys
+first, second, library = sys.argv[1:]
+def loaded(folder):
+    sys.path.insert(0, folder)
+    for name in [name for name in sys.modules if name.split(".")[0] in ("duckdb", "_duckdb")]:
+        del sys.modules[name]
+    import duckdb
+    assert duckdb.__file__.startswith(folder), duckdb.__file__
+    sys.path.remove(folder)
+    opened = duckdb.connect(config={"allow_unsigned_extensions": True})
+    try:
+        opened.execute(f"LOAD '{library}'")
+    except duckdb.Error as error:
+        return str(error)
+    return opened
+one = loaded(first)
+refused = loaded(second)
+assert "another copy of DuckDB has loaded one in this process" in refused, refused
+assert one.execute("SELECT mph(1, 2)").fetchall() == [(30.0,)]
+"""
+
+
+def run(program: str, *arguments: str) -> None:
+    """With no engine on the path but those that the program puts there."""
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, folder, str(library(language)), duckdb, polars],
+        [sys.executable, "-c", program, *arguments],
         capture_output=True,
         text=True,
         timeout=300,
         env={**os.environ, "PYTHONPATH": ""},
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_oldest_versions(library: Library, language: str) -> None:
+    folder, duckdb, polars = (os.environ[name] for name in ("OLDEST", "OLDEST_DUCKDB", "OLDEST_POLARS"))
+    assert Path(folder).is_dir()
+    run(PROGRAM, folder, str(library(language)), duckdb, polars)
+
+
+def test_a_second_copy_of_duckdb_is_refused(library: Library) -> None:
+    newest = os.environ["PYTHONPATH"].split(os.pathsep)[0]
+    run(TWO_COPIES, os.environ["OLDEST"], newest, str(library("c").with_suffix(".duckdb_extension")))
