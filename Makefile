@@ -6,6 +6,7 @@
 # test-lowest  the tests of hosts, files, commands and queries on Python 3.11 with the lowest versions of all dependencies
 # test-datafusion  queries with the oldest DataFusion that pyproject.toml allows; `make test` has the newest one
 # test-integrations  libraries in DuckDB, Polars, Daft, SQLite, DataFusion and pandas, the newest and the oldest versions
+# test-rust-host  the crate arroyo-udf-host, and a SQL shell on it; its first build, of DataFusion, takes minutes
 # test-queries  the queries of TPC-H at SCALE=0.1, and 2,000 random queries in which calls are guarded (hours)
 # test-isolation  functions in subinterpreters and worker processes: their tests again, stress, kills; 12 minutes at most
 # test-arroyo  plugins and Arroyo's published crates in each other's place; the first build takes minutes
@@ -40,7 +41,7 @@ STATE = folder s3
 WORKERS = 2
 
 .PHONY: demo cluster-demo docs test test-rust test-python test-lowest test-datafusion test-integrations test-queries test-isolation
-.PHONY: test-arroyo test-server lint check simulation mutants loom soak
+.PHONY: test-arroyo test-rust-host test-server lint check simulation mutants loom soak
 .PHONY: engine-demo test-engine check-memory check-address bench bench-compare bench-integrations package fuzz test-pipelines test-cluster check-kill simulate
 .DEFAULT_GOAL = test
 # Targets share environments and caches, and each uses all processors.
@@ -61,7 +62,10 @@ test: lint test-rust test-python
 lint:
 	@python=$$($(ENVIRONMENT)) && export PYO3_PYTHON=$$python PYO3_BUILD_EXTENSION_MODULE=1 && set -x && \
 	(cd native && cargo fmt --check && cargo clippy --quiet --all-targets --all-features --locked -- -D warnings) && \
-	(cd tests/arroyo && cargo fmt --check) && (cd examples/host/rust && cargo fmt --check && \
+	(cd tests/arroyo && cargo fmt --check) && (cd examples/host/datafusion && cargo fmt --check) && \
+	(cd native/host && cargo fmt --check && \
+	cargo clippy --quiet --all-targets --locked --target-dir ../../build/example_host -- -D warnings) && \
+	(cd examples/host/rust && cargo fmt --check && \
 	cargo clippy --quiet --locked --target-dir ../../../build/example_host -- -D warnings) && \
 	$$python -m ruff check . && $$python -m ruff format --check . && $$python -m mypy && $${python%/*}/lint-imports --no-cache && \
 	python3 scripts/cycles.py
@@ -136,14 +140,14 @@ endef
 PARALLEL = -n $(WORKERS) --dist worksteal
 
 test-python:
-	$(call pytest,$(PARALLEL) -m "not arroyo and not server and not pipelines and not isolation and not cluster$$not_again")
+	$(call pytest,$(PARALLEL) -m "not arroyo and not server and not pipelines and not isolation and not cluster and not rust_host$$not_again")
 
 # Not what runs in native code alone, whatever the versions of pyarrow, cffi and click are, and not what tests words.
 NOT_LOWEST = async blocking boot docs ended environment first_hour interrupt leaks readme retry stopping
 
 test-lowest:
 	@python=$$($(ENVIRONMENT) 3.11 lowest) && $$python -m pytest -q $(PARALLEL) \
-	-m 'not arroyo and not server and not pipelines and not isolation and not cluster' tests/cli tests/engine/connectors tests/python \
+	-m 'not arroyo and not server and not pipelines and not isolation and not cluster and not rust_host' tests/cli tests/engine/connectors tests/python \
 	tests/engine/sql/test_query.py \
 	$(foreach name,$(NOT_LOWEST),--ignore-glob='*/test_*$(name)*.py')
 
@@ -185,6 +189,9 @@ test-integrations:
 	$$python -m pip install --quiet --no-deps --upgrade --target $$oldest duckdb==$(OLDEST_DUCKDB) polars==$(OLDEST_POLARS) && \
 	PYTHONPATH=$$newest OLDEST=$$oldest OLDEST_DUCKDB=$(OLDEST_DUCKDB) OLDEST_POLARS=$(OLDEST_POLARS) \
 	$$python -m pytest -q $(PARALLEL) tests/integrations
+
+test-rust-host:
+	@python=$$($(ENVIRONMENT) 3.13) && $$python -m pytest -q tests/rust_host
 
 # On one Python, with the newest engines.
 bench-integrations:

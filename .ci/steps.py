@@ -82,6 +82,12 @@ STEPS = (
         "libraries in DuckDB, Polars, Daft, SQLite, DataFusion and pandas",
         (*TOOLKIT, *rooms("integrations/"), "tests/integrations/"),
     ),
+    Step(
+        "rust_host",
+        "test-rust-host",
+        "the crate for engines in Rust, and a SQL shell over DataFusion",
+        (*TOOLKIT, "examples/host/", "tests/integrations/plugins/", "tests/rust_host/"),
+    ),
     Step("datafusion", "test-datafusion", "queries with the oldest DataFusion", (*ENGINE, "tests/engine/sql/")),
     Step(
         "isolation",

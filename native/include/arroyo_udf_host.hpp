@@ -317,7 +317,9 @@ class plugin {
  public:
   /* Checks the table and the descriptor. Runs no user code. */
   static result<plugin> open(const std::string& path) {
-    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    /* A name without a slash would be looked for in the system's folders of libraries. */
+    const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
+    void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (library == nullptr) return refused(std::string("cannot load: ") + dlerror());
     const auto* table = static_cast<const arroyo_udf_table*>(dlsym(library, "arroyo_udf_plugin"));
     if (table == nullptr) return refused("not a plugin: " + path + " has no symbol arroyo_udf_plugin");

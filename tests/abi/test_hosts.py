@@ -146,6 +146,13 @@ def test_a_file_that_is_no_library(host, bare, tmp_path):
     assert "udf.so" in done.stderr
 
 
+def test_a_file_in_the_current_folder(host, bare, c_plugin, examples):
+    """Its name alone is not looked for in the system's folders."""
+    library = c_plugin(examples / "flights" / "udf.c")
+    done = bare(host, library.name, cwd=library.parent)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_unknown_function(host, bare, c_plugin, examples):
     done = bare(host, c_plugin(examples / "flights" / "udf.c"), "nope")
     assert done.returncode == 1

@@ -8,9 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import debian
 import pytest
 
+import debian
 from conftest import Library
 
 NATIVE = ("c", "rs")

@@ -250,7 +250,10 @@ static bool call_isolated(const arroyo_udf_table* table, uint32_t number, const 
 
 /* A plugin's table, or NULL and a line on stderr. Checks magic, version and size before it reads anything else. */
 static const arroyo_udf_table* load(const char* path) {
-  void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  /* A name without a slash would be looked for in the system's folders of libraries. */
+  char here[4096];
+  snprintf(here, sizeof here, "./%s", path);
+  void* library = dlopen(strchr(path, '/') == NULL ? here : path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library == NULL) {
     fprintf(stderr, "cannot load: %s\n", dlerror());
     return NULL;

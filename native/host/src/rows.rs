@@ -1,0 +1,325 @@
+//! Arrow columns in and out of calls, by the C Data Interface.
+
+use std::ffi::c_void;
+use std::ptr::null;
+use std::sync::{Arc, OnceLock, RwLock};
+
+use arrow_array::cast::AsArray;
+use arrow_array::ffi::{from_ffi_and_data_type, FFI_ArrowArray, FFI_ArrowSchema};
+use arrow_array::types::{UInt16Type, UInt64Type, UInt8Type};
+use arrow_array::{make_array, Array, ArrayRef, RecordBatch, StringArray, UInt16Array, UInt64Array, UInt8Array};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields};
+use arroyo_udf_abi as abi;
+
+use crate::batch::Owned;
+use crate::error::broken;
+use crate::plugin::{Described, Types};
+use crate::{Batch, Error, ErrorKind, Function, Result, Results};
+
+/// What a function's C schemas are for Arrow: read once, because that costs more than a call.
+#[derive(Default)]
+pub(crate) struct Cache {
+    types: OnceLock<std::result::Result<ArrowTypes, String>>,
+    /// By the address of the schema, of which a plugin has one or two for a function.
+    results: RwLock<Vec<(usize, Arc<ResultFields>)>>,
+}
+
+struct ArrowTypes {
+    arguments: Fields,
+    returns: FieldRef,
+}
+
+impl Function {
+    /// The types of its arguments.
+    ///
+    /// An argument that is not nullable may have nulls: they give null without a call.
+    pub fn arguments(&self) -> Result<&Fields> {
+        Ok(&self.arrow_types()?.arguments)
+    }
+
+    /// The type of a value.
+    pub fn returns(&self) -> Result<&FieldRef> {
+        Ok(&self.arrow_types()?.returns)
+    }
+
+    /// Rows for one call: the columns of `rows` are the arguments, in their order, with exactly their types.
+    pub fn batch(&self, rows: &RecordBatch) -> Result<Batch> {
+        self.batch_of(rows.columns(), rows.num_rows())
+    }
+
+    /// The same, of columns with `n_rows` values.
+    pub fn batch_of(&self, columns: &[ArrayRef], n_rows: usize) -> Result<Batch> {
+        let invalid = |text: String| Error::new(ErrorKind::InvalidArgument, text);
+        let arguments = self.arguments()?;
+        if arguments.len() != columns.len() {
+            return Err(invalid(format!("{} takes {} arguments, not {}", self.name(), arguments.len(), columns.len())));
+        }
+        for (argument, column) in arguments.iter().zip(columns) {
+            if !argument.data_type().equals_datatype(column.data_type()) {
+                let (name, wanted, given) = (argument.name(), argument.data_type(), column.data_type());
+                return Err(invalid(format!("{}: argument {name} is {wanted}, not {given}: cast the column", self.name())));
+            }
+        }
+        if let Some(column) = columns.iter().find(|column| column.len() != n_rows) {
+            return Err(invalid(format!("{}: a column has {} rows, not {n_rows}", self.name(), column.len())));
+        }
+        // SAFETY: a struct array of the types of the arguments, with the columns' own memory.
+        unsafe { self.batch_from_raw(struct_of(columns, n_rows)) }
+    }
+
+    /// Calls a sync function: [`Function::batch`], [`Function::run`] and [`Results::into_rows`].
+    pub fn call(&self, rows: &RecordBatch) -> Result<Rows> {
+        self.run(self.batch(rows)?)?.into_rows()
+    }
+
+    fn arrow_types(&self) -> Result<&ArrowTypes> {
+        self.described.arrow_types(self.types()?)
+    }
+}
+
+/// Keeps the columns of a batch until it is released.
+struct Columns {
+    children: Box<[FFI_ArrowArray]>,
+    pointers: Box<[*mut abi::ArrowArray]>,
+    no_buffer: [*const c_void; 1],
+}
+
+/// Columns as a struct array without nulls of its own. By hand, because StructArray and its export cost more than most calls.
+fn struct_of(columns: &[ArrayRef], n_rows: usize) -> abi::ArrowArray {
+    let mut children: Box<[_]> = columns.iter().map(|column| FFI_ArrowArray::new(&column.to_data())).collect();
+    let pointers = children.iter_mut().map(|child| std::ptr::from_mut(child).cast()).collect();
+    let mut columns = Box::new(Columns { children, pointers, no_buffer: [null()] });
+    abi::ArrowArray {
+        length: n_rows as i64,
+        n_buffers: 1,
+        n_children: columns.children.len() as i64,
+        buffers: columns.no_buffer.as_mut_ptr(),
+        children: columns.pointers.as_mut_ptr(),
+        release: Some(release_columns),
+        private_data: Box::into_raw(columns).cast(),
+        ..abi::ArrowArray::empty()
+    }
+}
+
+unsafe extern "C" fn release_columns(array: *mut abi::ArrowArray) {
+    // SAFETY: an Arrow release callback gets a valid array, once; `private_data` is from `Box::into_raw` in `struct_of`. Each
+    // child that was not moved out is released by its own drop.
+    unsafe {
+        (*array).release = None;
+        drop(Box::from_raw((*array).private_data.cast::<Columns>()));
+    }
+}
+
+impl ArrowTypes {
+    fn read(types: Types) -> std::result::Result<Self, ArrowError> {
+        let DataType::Struct(arguments) = DataType::try_from(borrowed(types.arguments))? else {
+            return Err(ArrowError::SchemaError("the arguments are no struct".into()));
+        };
+        Ok(ArrowTypes { arguments, returns: Arc::new(Field::try_from(borrowed(types.returns))?) })
+    }
+}
+
+fn borrowed(schema: &abi::ArrowSchema) -> &FFI_ArrowSchema {
+    // SAFETY: both mirror the ArrowSchema of the C Data Interface; a reference releases nothing.
+    unsafe { &*std::ptr::from_ref(schema).cast::<FFI_ArrowSchema>() }
+}
+
+/// How a row ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It has a value, perhaps null.
+    Value,
+    /// Its call failed, or ended in a way that this host does not know.
+    Error,
+    /// It took too long.
+    TimedOut,
+    /// It was cancelled.
+    Cancelled,
+}
+
+/// The results of some rows, as Arrow columns.
+#[derive(Debug, Clone)]
+pub struct Rows {
+    values: ArrayRef,
+    outcomes: Option<UInt8Array>,
+    errors: Option<StringArray>,
+    ids: Option<UInt64Array>,
+    attempts: Option<UInt16Array>,
+}
+
+impl Results {
+    /// As Arrow columns, without a copy.
+    pub fn into_rows(self) -> Result<Rows> {
+        let (array, schema, function) = self.into_parts();
+        let array = Owned(array);
+        let fields = function.fields_of_results(schema)?;
+        let column = |place: Option<&(usize, DataType)>| -> Result<Option<ArrayRef>> {
+            let Some((i, data_type)) = place else { return Ok(None) };
+            // SAFETY: the shape has been checked: there is such a child. Both mirror the ArrowArray of the C Data Interface;
+            // `from_raw` moves the child out, as that allows, and the rest is released with its parent.
+            let child = unsafe { FFI_ArrowArray::from_raw((*array.0.children.add(*i)).cast()) };
+            // SAFETY: the contract: an array of this type, whose shape has been checked.
+            let data = unsafe { from_ffi_and_data_type(child, data_type.clone()) };
+            // The shape says all of numbers; texts, and what is nested, have offsets and bytes of their own.
+            let data = data.and_then(|data| if data_type.is_primitive() { Ok(data) } else { data.validate_full().map(|()| data) });
+            let data = data.map_err(|error| broken(function.name, &format!("it answered a broken array: {error}")))?;
+            Ok(Some(make_array(data.slice(array.0.offset as usize, array.0.length as usize))))
+        };
+        let rows = Rows {
+            values: column(Some(&fields.value))?.expect("it has a place"),
+            outcomes: column(fields.outcome.as_ref())?.map(|column| column.as_primitive::<UInt8Type>().clone()),
+            errors: column(fields.error.as_ref())?.map(|column| column.as_string::<i32>().clone()),
+            ids: column(fields.id.as_ref())?.map(|column| column.as_primitive::<UInt64Type>().clone()),
+            attempts: column(fields.attempts.as_ref())?.map(|column| column.as_primitive::<UInt16Type>().clone()),
+        };
+        rows.check().map_err(|why| broken(function.name, why))?;
+        Ok(rows)
+    }
+}
+
+/// Where the columns of results are, and what they are.
+struct ResultFields {
+    value: (usize, DataType),
+    outcome: Option<(usize, DataType)>,
+    error: Option<(usize, DataType)>,
+    id: Option<(usize, DataType)>,
+    attempts: Option<(usize, DataType)>,
+}
+
+impl ResultFields {
+    fn read(schema: &abi::ArrowSchema, returns: &DataType) -> std::result::Result<Self, String> {
+        let found = DataType::try_from(borrowed(schema)).map_err(|error| error.to_string())?;
+        let DataType::Struct(fields) = &found else { return Err("results are no struct".into()) };
+        let place = |name: &str| fields.find(name).map(|(i, field)| (i, field.data_type().clone()));
+        let typed = |name: &str, wanted: DataType| match place(name) {
+            Some((_, other)) if other != wanted => Err(format!("the field {name} of results is {other}")),
+            found => Ok(found),
+        };
+        let value = place("value").ok_or("results have no values")?;
+        if !value.1.equals_datatype(returns) {
+            return Err(format!("its values are {}, not {returns}", value.1));
+        }
+        Ok(ResultFields {
+            value,
+            outcome: typed("outcome", DataType::UInt8)?,
+            error: typed("error", DataType::Utf8)?,
+            id: typed("id", DataType::UInt64)?,
+            attempts: typed("attempts", DataType::UInt16)?,
+        })
+    }
+}
+
+impl Described {
+    fn arrow_types(&self, types: Types) -> Result<&ArrowTypes> {
+        let read = self.arrow.types.get_or_init(|| ArrowTypes::read(types).map_err(|error| error.to_string()));
+        let unknown = |why: &String| format!("function {} has a type that this host does not know: {why}", self.name);
+        read.as_ref().map_err(|why| Error::new(ErrorKind::NotImplemented, unknown(why)))
+    }
+
+    /// Of results with this schema, which have been checked to have one.
+    fn fields_of_results(&self, schema: *const abi::ArrowSchema) -> Result<Arc<ResultFields>> {
+        let address = schema as usize;
+        let known = self.arrow.results.read().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if let Some((_, fields)) = known.iter().find(|(other, _)| *other == address) {
+            return Ok(fields.clone());
+        }
+        drop(known);
+        // SAFETY: a constant of the plugin.
+        let schema = unsafe { &*schema };
+        let returns = self.arrow_types(self.types.expect("a function that was called has types"))?.returns.data_type();
+        let fields = ResultFields::read(schema, returns).map_err(|why| broken(self.name, &why))?;
+        let fields = Arc::new(fields);
+        self.arrow.results.write().unwrap_or_else(|poisoned| poisoned.into_inner()).push((address, fields.clone()));
+        Ok(fields)
+    }
+}
+
+impl Rows {
+    /// Their number.
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Some of them, without a copy.
+    pub fn slice(&self, first: usize, n_rows: usize) -> Rows {
+        Rows {
+            values: self.values.slice(first, n_rows),
+            outcomes: self.outcomes.as_ref().map(|outcomes| outcomes.slice(first, n_rows)),
+            errors: self.errors.as_ref().map(|errors| errors.slice(first, n_rows)),
+            ids: self.ids.as_ref().map(|ids| ids.slice(first, n_rows)),
+            attempts: self.attempts.as_ref().map(|attempts| attempts.slice(first, n_rows)),
+        }
+    }
+
+    /// Null in rows that have no value.
+    pub fn values(&self) -> &ArrayRef {
+        &self.values
+    }
+
+    /// How a row ended.
+    pub fn outcome(&self, row: usize) -> Outcome {
+        match self.outcomes.as_ref().map_or(abi::VALUE, |outcomes| outcomes.value(row)) {
+            abi::VALUE => Outcome::Value,
+            abi::TIMED_OUT => Outcome::TimedOut,
+            abi::CANCELLED => Outcome::Cancelled,
+            _ => Outcome::Error,
+        }
+    }
+
+    /// Why a row has no value: plugin, function, row, and the author's text.
+    pub fn error(&self, row: usize) -> Option<&str> {
+        let errors = self.errors.as_ref().filter(|errors| errors.is_valid(row));
+        errors.filter(|_| self.outcome(row) != Outcome::Value).map(|errors| errors.value(row))
+    }
+
+    /// The ids of rows of an async function.
+    pub fn ids(&self) -> Option<&UInt64Array> {
+        self.ids.as_ref()
+    }
+
+    /// How many attempts each row of an async function took.
+    pub fn attempts(&self) -> Option<&UInt16Array> {
+        self.attempts.as_ref()
+    }
+
+    /// What readers of the columns rely on.
+    fn check(&self) -> std::result::Result<(), &'static str> {
+        let has_nulls = |column: Option<&dyn Array>| column.is_some_and(|column| column.null_count() > 0);
+        if has_nulls(self.outcomes.as_ref().map(|column| column as _))
+            || has_nulls(self.ids.as_ref().map(|column| column as _))
+            || has_nulls(self.attempts.as_ref().map(|column| column as _))
+        {
+            return Err("an outcome, id or number of attempts is null");
+        }
+        let Some(outcomes) = self.outcomes.as_ref() else { return Ok(()) };
+        let errors = self.errors.as_ref().ok_or("results with outcomes have no errors")?;
+        for (row, outcome) in outcomes.values().iter().enumerate() {
+            if *outcome != abi::VALUE && self.values.is_valid(row) {
+                return Err("a row without a value has one");
+            }
+            if *outcome == abi::VALUE && errors.is_valid(row) {
+                return Err("a row with a value has an error");
+            }
+        }
+        Ok(())
+    }
+
+    /// The values, if each row has one; else the error of the first row that has none.
+    pub fn into_values(self) -> Result<ArrayRef> {
+        match self.first_failure() {
+            None => Ok(self.values),
+            Some(row) => Err(Error::new(ErrorKind::Row, self.error(row).unwrap_or("a row failed, without a text"))),
+        }
+    }
+
+    /// The first row without a value.
+    pub fn first_failure(&self) -> Option<usize> {
+        let outcomes = self.outcomes.as_ref()?;
+        outcomes.values().iter().position(|outcome| *outcome != abi::VALUE)
+    }
+}
