@@ -6,6 +6,7 @@
 # test-lowest  the tests of hosts, files, commands and queries on Python 3.11 with the lowest versions of all dependencies
 # test-datafusion  queries with the oldest DataFusion that pyproject.toml allows; `make test` has the newest one
 # test-integrations  libraries in DuckDB, Polars, Daft, SQLite, DataFusion and pandas, the newest and the oldest versions
+# test-spark  libraries in Spark, whose package has 450 MB; needs Java 17 or newer
 # test-queries  the queries of TPC-H at SCALE=0.1, and 2,000 random queries in which calls are guarded (hours)
 # test-isolation  functions in subinterpreters and worker processes: their tests again, stress, kills; 12 minutes at most
 # test-arroyo  plugins and Arroyo's published crates in each other's place; the first build takes minutes
@@ -39,8 +40,8 @@ STATE = folder s3
 # Processes that share the tests of pytest.
 WORKERS = 2
 
-.PHONY: demo cluster-demo docs test test-rust test-python test-lowest test-datafusion test-integrations test-queries test-isolation
-.PHONY: test-arroyo test-server lint check simulation mutants loom soak
+.PHONY: demo cluster-demo docs test test-rust test-python test-lowest test-datafusion test-integrations test-spark test-queries
+.PHONY: test-isolation test-arroyo test-server lint check simulation mutants loom soak
 .PHONY: engine-demo test-engine check-memory check-address bench bench-compare bench-integrations package fuzz test-pipelines test-cluster check-kill simulate
 .DEFAULT_GOAL = test
 # Targets share environments and caches, and each uses all processors.
@@ -136,7 +137,7 @@ endef
 PARALLEL = -n $(WORKERS) --dist worksteal
 
 test-python:
-	$(call pytest,$(PARALLEL) -m "not arroyo and not server and not pipelines and not isolation and not cluster$$not_again")
+	$(call pytest,$(PARALLEL) -m "not arroyo and not server and not pipelines and not isolation and not cluster and not spark$$not_again")
 
 # Not what runs in native code alone, whatever the versions of pyarrow, cffi and click are, and not what tests words.
 NOT_LOWEST = async blocking boot docs ended environment first_hour interrupt leaks readme retry stopping
@@ -184,7 +185,18 @@ test-integrations:
 	$$python -m pip install --quiet --no-deps --upgrade --target $$newest $(ENGINES) polars-runtime-32 && \
 	$$python -m pip install --quiet --no-deps --upgrade --target $$oldest duckdb==$(OLDEST_DUCKDB) polars==$(OLDEST_POLARS) && \
 	PYTHONPATH=$$newest OLDEST=$$oldest OLDEST_DUCKDB=$(OLDEST_DUCKDB) OLDEST_POLARS=$(OLDEST_POLARS) \
-	$$python -m pytest -q $(PARALLEL) tests/integrations
+	$$python -m pytest -q $(PARALLEL) -m 'not spark' tests/integrations
+
+SPARK = pyspark>=4.3,<4.4
+
+test-spark:
+	@java -version >/dev/null 2>&1 || { echo "error: java is missing: install openjdk-17-jre-headless (Debian, Ubuntu) or" \
+	"java-17-openjdk-headless (Fedora)" >&2; exit 1; }
+	@python=$$($(ENVIRONMENT) 3.13) && folder=$(CURDIR)/build/spark && \
+	{ [ "$$(cat $$folder/.installed 2>/dev/null)" = "$(SPARK)" ] || { rm -rf $$folder && \
+	$$python -m pip install --quiet --no-deps --target $$folder "$(SPARK)" "py4j>=0.10.9.7,<0.10.9.10" && \
+	echo "$(SPARK)" >$$folder/.installed; }; } && \
+	PYTHONPATH=$$folder $$python -m pytest -q -m spark tests/integrations
 
 # On one Python, with the newest engines.
 bench-integrations:

@@ -82,6 +82,15 @@ STEPS = (
         "libraries in DuckDB, Polars, Daft, SQLite, DataFusion and pandas",
         (*TOOLKIT, *rooms("integrations/"), "tests/integrations/"),
     ),
+    Step(
+        "spark",
+        "test-spark",
+        "libraries in Spark",
+        (
+            *(*TOOLKIT, *rooms("integrations/"), "tests/integrations/conftest.py", "tests/integrations/documented.py"),
+            *("tests/integrations/plugins/", "tests/integrations/test_spark.py"),
+        ),
+    ),
     Step("datafusion", "test-datafusion", "queries with the oldest DataFusion", (*ENGINE, "tests/engine/sql/")),
     Step(
         "isolation",

@@ -49,6 +49,7 @@ def chosen(path: str) -> set[str]:
         ("tests/engine/operators/test_keys.py", set()),
         ("tests/isolation/test_stress.py", {"isolation"}),
         ("tests/integrations/test_calls.py", {"integrations"}),
+        ("tests/integrations/test_spark.py", {"integrations", "spark"}),
         ("tests/arroyo/conftest.py", {"arroyo", "memory"}),
         ("tests/engine/sql/test_queries.py", {"datafusion"}),
         ("tests/engine/sql/test_lookups.py", {"datafusion", "server"}),
@@ -59,7 +60,7 @@ def chosen(path: str) -> set[str]:
         ("python/arroyo_udf_plugin/cluster/task.py", {"cluster", "package"}),
         (
             "python/arroyo_udf_plugin/engine/planner/text.py",
-            set(CHOOSING) - {"isolation", "integrations", "arroyo", "memory", "bench"},
+            set(CHOOSING) - {"isolation", "integrations", "spark", "arroyo", "memory", "bench"},
         ),
         ("bench/test_sync.py", {"bench"}),
         ("README.md", {"package"}),
