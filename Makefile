@@ -6,7 +6,7 @@
 # test-lowest  the tests of hosts, files, commands and queries on Python 3.11 with the lowest versions of all dependencies
 # test-datafusion  queries with the oldest DataFusion that pyproject.toml allows; `make test` has the newest one
 # test-integrations  libraries in DuckDB, Polars, Daft, SQLite, DataFusion and pandas, the newest and the oldest versions
-# test-spark  libraries in Spark, whose package has 450 MB; needs Java 17 or newer
+# test-spark  libraries in Spark, which is downloaded (450 MB) and needs Java 17 or newer; SPARK=4.1.0: the oldest
 # test-queries  the queries of TPC-H at SCALE=0.1, and 2,000 random queries in which calls are guarded (hours)
 # test-isolation  functions in subinterpreters and worker processes: their tests again, stress, kills; 12 minutes at most
 # test-arroyo  plugins and Arroyo's published crates in each other's place; the first build takes minutes
@@ -187,15 +187,15 @@ test-integrations:
 	PYTHONPATH=$$newest OLDEST=$$oldest OLDEST_DUCKDB=$(OLDEST_DUCKDB) OLDEST_POLARS=$(OLDEST_POLARS) \
 	$$python -m pytest -q $(PARALLEL) -m 'not spark' tests/integrations
 
-SPARK = pyspark>=4.3,<4.4
+# Its version. The oldest that works is 4.1.0.
+SPARK = 4.3.0
 
 test-spark:
 	@java -version >/dev/null 2>&1 || { echo "error: java is missing: install openjdk-17-jre-headless (Debian, Ubuntu) or" \
 	"java-17-openjdk-headless (Fedora)" >&2; exit 1; }
-	@python=$$($(ENVIRONMENT) 3.13) && folder=$(CURDIR)/build/spark && \
-	{ [ "$$(cat $$folder/.installed 2>/dev/null)" = "$(SPARK)" ] || { rm -rf $$folder && \
-	$$python -m pip install --quiet --no-deps --target $$folder "$(SPARK)" "py4j>=0.10.9.7,<0.10.9.10" && \
-	echo "$(SPARK)" >$$folder/.installed; }; } && \
+	@python=$$($(ENVIRONMENT) 3.13) && folder=$(CURDIR)/build/spark-$(SPARK) && \
+	{ [ -e $$folder/complete ] || { rm -rf $$folder && $$python -m pip install --quiet --no-deps --target $$folder \
+	pyspark==$(SPARK) "py4j>=0.10.9.7,<0.10.9.10" && touch $$folder/complete; }; } && \
 	PYTHONPATH=$$folder $$python -m pytest -q -m spark tests/integrations
 
 # On one Python, with the newest engines.

@@ -16,6 +16,7 @@ from arroyo_udf_plugin import build
 HERE = Path(__file__).parent
 LANGUAGES = ("c", "rs", "py")
 IN_SPARK = HERE / "test_spark.py"
+OF_PYSPARK = ("ignore:PySpark does not yet fully support pandas:FutureWarning", "ignore:unclosed:ResourceWarning")
 
 
 def _have(*modules: str) -> bool:
@@ -32,8 +33,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path == IN_SPARK:
             item.add_marker("spark")
-            ignored = "ignore:PySpark does not yet fully support pandas:FutureWarning"
-            item.add_marker(pytest.mark.filterwarnings(ignored))
+            item.add_marker(pytest.mark.filterwarnings(*OF_PYSPARK))
         elif HERE in item.path.parents:
             item.add_marker("integrations")
             item.add_marker(pytest.mark.filterwarnings("ignore:Native extensions are experimental:UserWarning"))

@@ -126,20 +126,26 @@ def test_lists_structs_and_texts(session: SparkSession, library: Library, build_
     plugin = build_plugin(
         """
         from dataclasses import dataclass
+        from typing import Annotated
+        import pyarrow as pa
         from arroyo_udf_plugin import udf
 
         @dataclass
         class Point:
-            x: int
-            name: str | None
+            x: Annotated[int, pa.uint64()]
+            names: list[str] | None
 
         @udf
         def moved(point: Point) -> Point:
-            return Point(point.x + 1, point.name)
+            return Point(point.x + 2**63, point.names)
         """
     )
-    points = session.sql("SELECT if(id = 1, NULL, struct(int(id) AS x, nullif('a', 'a') AS name)) AS p FROM range(3)")
-    assert values(points.select(spark.functions(session, plugin).moved("p"))) == [(1, None), None, (3, None)]
+    points = session.sql(
+        "SELECT if(id = 1, NULL, struct(id AS x, nullif(array('a'), array('b')) AS names)) AS p FROM range(2)"
+    )
+    moved = points.select(spark.functions(session, plugin).moved("p"))
+    assert values(moved) == [(2**63, ["a"]), None]
+    assert moved.schema[0].dataType.simpleString() == "struct<x:decimal(20,0),names:array<string>>"
 
 
 def test_other_units_and_zones(session: SparkSession, build_plugin: BuildPlugin) -> None:
@@ -318,18 +324,17 @@ def test_determinism_is_told(session: SparkSession, build_plugin: BuildPlugin) -
 @pytest.mark.parametrize(
     ("signature", "refused"),
     [
-        ("a: list[Annotated[int, pa.uint16()]]) -> int", r"the argument a is list<.*uint16.*>, which Spark has not"),
-        ("a: int) -> list[Annotated[int, pa.uint64()]]", r"the result is list<.*uint64.*>, which Spark has not"),
-        ("a: int) -> list[Annotated[datetime.time, pa.time32('ms')]]", r"the result is list<.*time32.*>"),
+        ("a: Annotated[Decimal, pa.decimal128(5, -2)]) -> int", r"the argument a is decimal128\(5, -2\), which Spark"),
+        ("a: int) -> list[Annotated[Decimal, pa.decimal128(5, -2)]]", r"the result is list<.*decimal128\(5, -2\)"),
     ],
 )
 def test_types_that_spark_has_not_are_refused_by_name(
     session: SparkSession, build_plugin: BuildPlugin, signature: str, refused: str
 ) -> None:
-    head = "import datetime\nfrom typing import Annotated\nimport pyarrow as pa\nfrom arroyo_udf_plugin import udf\n"
-    plugin = build_plugin(f"{head}@udf\ndef odd({signature}:\n    return a\n", name="refused")
+    head = "from decimal import Decimal\nfrom typing import Annotated\nimport pyarrow as pa\n"
+    function = f"from arroyo_udf_plugin import udf\n@udf\ndef odd({signature}:\n    return a\n"
     with pytest.raises(InvalidArgument, match=rf"refused\.odd: {refused}"):
-        spark.register(session, plugin)
+        spark.register(session, build_plugin(head + function, name="refused"))
 
 
 def test_a_name_that_spark_has_is_refused_in_sql(session: SparkSession, build_plugin: BuildPlugin) -> None:

@@ -11,6 +11,7 @@
 duckdb.py, polars.py, daft.py, sqlite.py   the engine loads the library itself (see build/engines.py): for functions in
                                            C and Rust no Python is called
 datafusion.py, pandas.py, spark.py         the host calls, with Arrow arrays
+spark_types.py                             Spark's types for those of a function
 opened.py                                  the library of a path; batches, failed rows and volatility for the host
 
 A source (.py, .rs, .c) may stand for its library, which is built if it has changed. Each module imports its engine, and

@@ -25,28 +25,15 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark import SparkFiles
-from pyspark.errors import PySparkTypeError
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import arrow_udf
-from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 
 from ..errors import InvalidArgument, LoadError, RowError
 from ..host.function import Function
 from ..host.library import Plugin, load
-from ..plugin.casting import cast, fits
+from ..plugin.casting import cast
 from .opened import Batches, library_of, volatility_of
-
-_WIDER = {
-    pa.uint8(): pa.int16(),
-    pa.uint16(): pa.int32(),
-    pa.uint32(): pa.int64(),
-    pa.uint64(): pa.decimal128(20),
-    pa.float16(): pa.float32(),
-    pa.date64(): pa.date32(),
-    pa.time32("s"): pa.time64("ns"),
-    pa.time32("ms"): pa.time64("ns"),
-}
-"""For types that Spark has not, one that holds all their values."""
+from .spark_types import nearest, spark_type
 
 
 def register(session: SparkSession, library: str | os.PathLike[str]) -> list[str]:
@@ -90,28 +77,20 @@ def _udf(function: Function, sha256: str) -> Any:
     name = function.name
     if not function.arguments:
         raise InvalidArgument(f"{function.where} has no arguments, so Spark cannot say for how many rows to call it")
-    for field in function.arguments:
-        passed = _passed(field.type)
-        if passed is None or fits(passed, field):
-            raise InvalidArgument(f"{function.where}: the argument {field.name} is {field.type}, which Spark has not")
-    returns = _passed(function.returns)
-    if returns is None or fits(function.returns, pa.field(name, returns)):
-        raise InvalidArgument(f"{function.where}: the result is {function.returns}, which Spark has not")
+    types = {f"the argument {field.name}": field.type for field in function.arguments} | {
+        "the result": function.returns
+    }
+    for what, type_ in types.items():
+        if spark_type(nearest(type_)) is None:
+            raise InvalidArgument(f"{function.where}: {what} is {type_}, which Spark has not")
+    returns = nearest(function.returns)
 
     def call(*columns: pa.Array) -> pa.Array:
         return _called(sha256, name, returns, columns)
 
     call.__name__ = name
-    made = arrow_udf(call, returnType=from_arrow_type(returns))
+    made = arrow_udf(call, returnType=spark_type(returns))
     return made.asNondeterministic() if volatility_of(function) == "volatile" else made
-
-
-def _passed(type_: pa.DataType) -> pa.DataType | None:
-    """The Arrow type in which Spark passes values of a type; None: it has no such values."""
-    try:
-        return to_arrow_type(from_arrow_type(_WIDER.get(type_, type_)), timezone="UTC")
-    except PySparkTypeError:
-        return None
 
 
 # ---- In a worker process ---------------------------------------------------------------------------------------------
