@@ -202,6 +202,23 @@ def test_an_async_function_answers_in_order(session: SparkSession, library: Libr
     assert called(session, library(language), "later", table) == [None, *range(15, 5 * BATCH + 1)]
 
 
+def test_an_unordered_function_gives_its_values_in_order(session: SparkSession, build_plugin: BuildPlugin) -> None:
+    plugin = build_plugin(
+        """
+        import asyncio
+        from arroyo_udf_plugin import udf
+
+        @udf(ordered=False)
+        async def slower_first(n: int) -> int:
+            for _ in range(100 - n % 100):
+                await asyncio.sleep(0)
+            return n
+        """
+    )
+    table = pa.table({"a": pa.array(range(2 * BATCH), pa.int64())})
+    assert called(session, plugin, "slower_first", table) == table["a"].to_pylist()
+
+
 @pytest.mark.parametrize("language", ASYNC)
 def test_timeouts_hold(session: SparkSession, library: Library, language: str) -> None:
     table = pa.table({"a": pa.array([12, 13, 14], pa.int64())})
