@@ -19,7 +19,7 @@ from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
-from arroyo_udf_plugin import integrations, load
+from arroyo_udf_plugin import build, integrations, load
 from arroyo_udf_plugin.errors import InvalidArgument, LoadError
 from arroyo_udf_plugin.integrations import spark
 from conftest import LANGUAGES, Library
@@ -179,6 +179,12 @@ def test_other_units_and_zones(session: SparkSession, build_plugin: BuildPlugin)
         PythonException, match=r"plugin\.nanoseconds, row 0: the result .* does not fit timestamp\[us\]"
     ):
         session.sql("SELECT nanoseconds(5001)").collect()
+    null = build(plugin.with_name("plugin.py"), plugin.with_name("libnull.so"), on_error="null")
+    spark.register(session, null)
+    assert values(session.sql("SELECT nanoseconds(id) FROM range(999, 1001)")) == [
+        None,
+        datetime(1970, 1, 1, 0, 0, 0, 1),
+    ]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
