@@ -7,6 +7,7 @@
 # test-datafusion  queries with the oldest DataFusion that pyproject.toml allows; `make test` has the newest one
 # test-integrations  libraries in DuckDB, Polars, Daft, SQLite, DataFusion and pandas, the newest and the oldest versions
 # test-rust-host  the crate arroyo-udf-host, and a SQL shell on it; its first build, of DataFusion, takes minutes
+# test-spark  libraries in Spark, which is downloaded (450 MB) and needs Java 17 or newer; SPARK=4.1.0: the oldest
 # test-queries  the queries of TPC-H at SCALE=0.1, and 2,000 random queries in which calls are guarded (hours)
 # test-isolation  functions in subinterpreters and worker processes: their tests again, stress, kills; 12 minutes at most
 # test-arroyo  plugins and Arroyo's published crates in each other's place; the first build takes minutes
@@ -40,8 +41,8 @@ STATE = folder s3
 # Processes that share the tests of pytest.
 WORKERS = 2
 
-.PHONY: demo cluster-demo docs test test-rust test-python test-lowest test-datafusion test-integrations test-queries test-isolation
-.PHONY: test-arroyo test-rust-host test-server lint check simulation mutants loom soak
+.PHONY: demo cluster-demo docs test test-rust test-python test-lowest test-datafusion test-integrations test-spark test-queries
+.PHONY: test-isolation test-arroyo test-rust-host test-server lint check simulation mutants loom soak
 .PHONY: engine-demo test-engine check-memory check-address bench bench-compare bench-integrations package fuzz test-pipelines test-cluster check-kill simulate
 .DEFAULT_GOAL = test
 # Targets share environments and caches, and each uses all processors.
@@ -138,16 +139,18 @@ endef
 # Each worker begins with half of the tests, in order, so that mostly one worker builds the plugins of a file. The worker
 # that ends first takes over tests of the other.
 PARALLEL = -n $(WORKERS) --dist worksteal
+# Tests that need no server, no large build and no other engine, and that fit into `make test`.
+EVERYWHERE = not arroyo and not server and not pipelines and not isolation and not cluster and not rust_host and not spark
 
 test-python:
-	$(call pytest,$(PARALLEL) -m "not arroyo and not server and not pipelines and not isolation and not cluster and not rust_host$$not_again")
+	$(call pytest,$(PARALLEL) -m "$(EVERYWHERE)$$not_again")
 
 # Not what runs in native code alone, whatever the versions of pyarrow, cffi and click are, and not what tests words.
 NOT_LOWEST = async blocking boot docs ended environment first_hour interrupt leaks readme retry stopping
 
 test-lowest:
 	@python=$$($(ENVIRONMENT) 3.11 lowest) && $$python -m pytest -q $(PARALLEL) \
-	-m 'not arroyo and not server and not pipelines and not isolation and not cluster and not rust_host' tests/cli tests/engine/connectors tests/python \
+	-m '$(EVERYWHERE)' tests/cli tests/engine/connectors tests/python \
 	tests/engine/sql/test_query.py \
 	$(foreach name,$(NOT_LOWEST),--ignore-glob='*/test_*$(name)*.py')
 
@@ -188,7 +191,18 @@ test-integrations:
 	$$python -m pip install --quiet --no-deps --upgrade --target $$newest $(ENGINES) polars-runtime-32 && \
 	$$python -m pip install --quiet --no-deps --upgrade --target $$oldest duckdb==$(OLDEST_DUCKDB) polars==$(OLDEST_POLARS) && \
 	PYTHONPATH=$$newest OLDEST=$$oldest OLDEST_DUCKDB=$(OLDEST_DUCKDB) OLDEST_POLARS=$(OLDEST_POLARS) \
-	$$python -m pytest -q $(PARALLEL) tests/integrations
+	$$python -m pytest -q $(PARALLEL) -m 'not spark' tests/integrations
+
+# Its version. The oldest that works is 4.1.0.
+SPARK = 4.3.0
+
+test-spark:
+	@java -version >/dev/null 2>&1 || { echo "error: java is missing: install openjdk-17-jre-headless (Debian, Ubuntu) or" \
+	"java-17-openjdk-headless (Fedora)" >&2; exit 1; }
+	@python=$$($(ENVIRONMENT) 3.13) && folder=$(CURDIR)/build/spark-$(SPARK) && \
+	{ [ -e $$folder/complete ] || { rm -rf $$folder && $$python -m pip install --quiet --no-deps --target $$folder \
+	pyspark==$(SPARK) "py4j>=0.10.9.7,<0.10.9.10" && touch $$folder/complete; }; } && \
+	PYTHONPATH=$$folder $$python -m pytest -q -m spark tests/integrations
 
 test-rust-host:
 	@python=$$($(ENVIRONMENT) 3.13) && $$python -m pytest -q tests/rust_host

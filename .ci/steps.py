@@ -88,6 +88,15 @@ STEPS = (
         "the crate for engines in Rust, and a SQL shell over DataFusion",
         (*TOOLKIT, "examples/host/", "tests/integrations/plugins/", "tests/rust_host/"),
     ),
+    Step(
+        "spark",
+        "test-spark",
+        "libraries in Spark",
+        (
+            *(*TOOLKIT, *rooms("integrations/"), "tests/integrations/conftest.py", "tests/integrations/documented.py"),
+            *("tests/integrations/plugins/", "tests/integrations/test_spark.py"),
+        ),
+    ),
     Step("datafusion", "test-datafusion", "queries with the oldest DataFusion", (*ENGINE, "tests/engine/sql/")),
     Step(
         "isolation",

@@ -1,5 +1,5 @@
-"""One library of each language, in all engines. `make test-integrations` installs the engines; without them these files
-are not collected, because they import them."""
+"""One library of each language, in all engines. `make test-integrations` installs the engines, and `make test-spark`
+Spark; without them these files are not collected, because they import them."""
 
 from __future__ import annotations
 
@@ -9,19 +9,32 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from documented import speeds_of_readme
 
 from arroyo_udf_plugin import build
 
 HERE = Path(__file__).parent
 LANGUAGES = ("c", "rs", "py")
-collect_ignore_glob = [] if importlib.util.find_spec("duckdb") and importlib.util.find_spec("apsw") else ["test_*.py"]
+IN_SPARK = HERE / "test_spark.py"
+OF_PYSPARK = ("ignore:PySpark does not yet fully support pandas:FutureWarning", "ignore:unclosed:ResourceWarning")
+
+
+def _have(*modules: str) -> bool:
+    return all(importlib.util.find_spec(module) for module in modules)
+
+
+collect_ignore = [] if _have("pyspark") else [IN_SPARK]
+collect_ignore += [] if _have("duckdb", "apsw") else [file for file in HERE.glob("test_*.py") if file != IN_SPARK]
 
 Library = Callable[..., Path]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if HERE in item.path.parents:
+        if item.path == IN_SPARK:
+            item.add_marker("spark")
+            item.add_marker(pytest.mark.filterwarnings(*OF_PYSPARK))
+        elif HERE in item.path.parents:
             item.add_marker("integrations")
             item.add_marker(pytest.mark.filterwarnings("ignore:Native extensions are experimental:UserWarning"))
 
@@ -42,3 +55,12 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
         return built[language, on_error, name]
 
     return of
+
+
+@pytest.fixture(scope="session")
+def speeds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the README's library."""
+    folder = tmp_path_factory.mktemp("lines")
+    (folder / "speeds.py").write_text(speeds_of_readme())
+    build(folder / "speeds.py")
+    return folder

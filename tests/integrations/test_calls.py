@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arroyo_udf_plugin import build
-from arroyo_udf_plugin.errors import InvalidArgument, LoadError
+from arroyo_udf_plugin.errors import InvalidArgument, LoadError, RowError
 from arroyo_udf_plugin.integrations import datafusion as in_datafusion
 from arroyo_udf_plugin.integrations import duckdb as in_duckdb
 from arroyo_udf_plugin.integrations import pandas as in_pandas
@@ -141,6 +141,27 @@ def test_datafusion_and_pandas(values: list[int | None]) -> None:
     found = in_pandas.functions(path).mph(frame.a, frame.b)
     assert (list(found.index), str(found.dtype)) == (list(frame.index), "double[pyarrow]")
     assert [None if value is pandas.NA else value for value in found] == expected
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_failed_rows_in_datafusion_and_pandas(library: Library, language: str) -> None:
+    frame = FAILING.to_pandas(types_mapper=pandas.ArrowDtype)
+    query = "SELECT mph(a, b) AS m FROM t"
+
+    def context(path: Path) -> datafusion.SessionContext:
+        opened = datafusion.SessionContext()
+        in_datafusion.register(opened, path)
+        opened.register_record_batches("t", [FAILING.to_batches()])
+        return opened
+
+    with pytest.raises(Exception, match=r"one\.mph, row 1: .*no time"):
+        context(library(language)).sql(query).collect()
+    with pytest.raises(RowError, match=r"one\.mph, row 1: .*no time"):
+        in_pandas.functions(library(language)).mph(frame.a, frame.b)
+    null = library(language, on_error="null", name="other")
+    assert context(null).sql(query).to_pydict()["m"] == [60.0, None, 180.0]
+    found = in_pandas.functions(null).mph(frame.a, frame.b)
+    assert found.isna().tolist() == [False, True, False]
 
 
 def test_an_async_function_in_datafusion(library: Library) -> None:

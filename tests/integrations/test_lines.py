@@ -1,8 +1,8 @@
-"""The lines of docs/engines.md and the README, executed: each engine, with the function of the README."""
+"""The lines of docs/engines.md and the README, executed: each engine, with the function of the README. Spark's line is
+executed by test_spark.py."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,21 +13,11 @@ import datafusion as datafusion_engine
 import duckdb as duckdb_engine
 import pandas as pandas_engine
 import polars as polars_engine
-import pyarrow as pa
 import pytest
+from documented import SPEEDS, TRIPS, lines
 
-from arroyo_udf_plugin import build, integrations
+from arroyo_udf_plugin import integrations
 from arroyo_udf_plugin.integrations import daft, datafusion, duckdb, pandas, polars, sqlite
-
-ROOT = Path(__file__).resolve().parents[2]
-TRIPS = pa.table({"trip": ["home", "work", "sea"], "miles": [12, 30, 140], "minutes": [25, None, 120]})
-SPEEDS = [28.8, None, 70.0]
-
-
-def lines(document: str) -> dict[str, tuple[str, str]]:
-    """By engine: the line that registers, and the one that calls."""
-    rows = re.findall(r"^\| (\w+) \| `([^`]+)` \| `([^`]+)` \|$", (ROOT / document).read_text(), re.MULTILINE)
-    return {engine: (first, second) for engine, first, second in rows}
 
 
 def first_column(found: Any) -> Any:
@@ -80,30 +70,24 @@ ENGINES = {
 }
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the README's library."""
-    folder = tmp_path_factory.mktemp("lines")
-    source = re.search(r"cat > speeds\.py <<'END'\n(.*?)END", (ROOT / "README.md").read_text(), re.DOTALL)
-    assert source is not None
-    (folder / "speeds.py").write_text(source[1])
-    build(folder / "speeds.py")
-    return folder
-
-
 def test_the_documents_have_the_lines() -> None:
-    assert list(lines("docs/engines.md")) == list(ENGINES)
+    assert list(lines("docs/engines.md")) == [*ENGINES, "Spark"]
     assert list(lines("README.md")) == list(ENGINES)[:4]
 
 
 @pytest.mark.parametrize(
     ("document", "engine"),
-    [(document, engine) for document in ("docs/engines.md", "README.md") for engine in lines(document)],
+    [
+        (document, engine)
+        for document in ("docs/engines.md", "README.md")
+        for engine in lines(document)
+        if engine in ENGINES
+    ],
 )
 def test_a_line_registers_and_a_line_calls(
-    built: Path, document: str, engine: str, monkeypatch: pytest.MonkeyPatch
+    speeds: Path, document: str, engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(built)
+    monkeypatch.chdir(speeds)
     module, prepare = ENGINES[engine]
     known, values = prepare()
     known |= {module.__name__.rpartition(".")[2]: module, "integrations": integrations}

@@ -6,7 +6,10 @@ import re
 import subprocess
 from pathlib import Path
 
-_OF_ENGINES = re.compile(r"_polars_plugin_\w+|daft_module_magic|sqlite3_extension_init|(lib)?\w+_init_c_api")
+_OF_ENGINES = re.compile(
+    r"_polars_plugin_\w+|daft_module_magic|sqlite3_extension_init|(lib)?\w+_init_c_api"
+    r"|arroyo_udf_on_error_null"
+)
 
 
 def exported(library: str | Path) -> set[str]:

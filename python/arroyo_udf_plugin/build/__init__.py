@@ -52,8 +52,8 @@ def build(
     locked: take dependencies from the lock file beside the source; refuse if it is missing or stale.
     offline: download nothing.
     arroyo: the function to export for the Arroyo engine, too; None: the source's only function. Not for C.
-    on_error: what becomes of a row that failed, in Arroyo, DuckDB, Polars, Daft and SQLite: "fail" ends the job or the
-        query with its text, "null" gives null.
+    on_error: what becomes of a row that failed, in Arroyo and in other engines: "fail" ends the job or the query with
+        its text, "null" gives null.
     The same source built with the same tools comes from a cache.
     Raises BuildError, if possible with file, line and what to write instead.
     """

@@ -100,7 +100,7 @@ def compile(
         command += [str(runtime), *ASYNC_FLAGS, f"-Wl,--version-script={exported}", *ASYNC_LIBRARIES]
     tools.warn(_call(source, [*command, *LIBRARIES]).stderr)
     entry_points = output.with_name("entry_points.c")
-    entry_points.write_text(engines.c_entry_points(identity.name, _functions_of(output)))
+    entry_points.write_text(engines.c_entry_points(identity.name, _functions_of(output), exports.on_error))
     linked = [f"-I{engines.FOLDER}", str(entry_points), str(engines.object_file(source, exports.flags))]
     _call(source, [*linked, *command, *LIBRARIES])
 

@@ -1,7 +1,7 @@
 """The entry points by which DuckDB, Polars, Daft and SQLite load a library: see engines/engines.c.
 
-    c_entry_points("udf", ["mph"])       C, to be compiled with `sources()`
-    rust_entry_points("udf")             Rust, for the root of a crate to which `object_file` is linked; RUST_FLAGS
+    c_entry_points("udf", ["mph"], "fail")   C, to be compiled with `sources()`
+    rust_entry_points("udf", "fail")         Rust, for the root of a crate to which `object_file` is linked; RUST_FLAGS
 
 Guarantees: a library with these symbols works as before for hosts of the table, which do not look for them.
 """
@@ -23,8 +23,10 @@ OWN_SYMBOLS = "-Bsymbolic"
 library that is loaded later would find the table of the first one."""
 FOLDER = Path(__file__).resolve().parent.parent / "_sdk" / "engines"
 INCLUDE = FOLDER.parent.parent / "include"
-EXPORTED = "_polars_plugin_*; daft_module_magic; sqlite3_extension_init; *_init_c_api;"
-"""The symbols, as a version script lists them."""
+NULLS_FAILED_ROWS = "arroyo_udf_on_error_null"
+"""The symbol of a library that was built with `--on-error null`, for engines that call it through a host."""
+EXPORTED = f"_polars_plugin_*; daft_module_magic; sqlite3_extension_init; *_init_c_api; {NULLS_FAILED_ROWS}*;"
+"""The symbols, as a version script lists them: the last one with a *, because some linkers refuse a missing name."""
 
 _C = """\
 #include "engines.h"
@@ -35,6 +37,7 @@ ARROYO_UDF_EXPORT int sqlite3_extension_init(sqlite_connection *connection, char
   return arroyo_udf_sqlite_load(connection, error, api);
 }}
 """
+_C_NULLS = f"ARROYO_UDF_EXPORT const char {NULLS_FAILED_ROWS} = 1;\n"
 _C_FILE = """\
 ARROYO_UDF_EXPORT bool {stem}_init_c_api(duckdb_object info, const duckdb_access *access) {{
   return arroyo_udf_duckdb_load(info, access);
@@ -75,6 +78,11 @@ mod engines {{
     }}
 {files}}}
 """
+_RUST_NULLS = f"""\
+    #[no_mangle]
+    #[allow(non_upper_case_globals)]
+    static {NULLS_FAILED_ROWS}: u8 = 1;
+"""
 _RUST_FILE = """\
     #[no_mangle]
     unsafe extern "C" fn {stem}_init_c_api(info: *mut c_void, access: *const c_void) -> bool {{
@@ -94,15 +102,17 @@ def sources_hash() -> str:
     return f"engines {digest.hexdigest()}"
 
 
-def c_entry_points(plugin: str, functions: Sequence[str]) -> str:
+def c_entry_points(plugin: str, functions: Sequence[str], on_error: str) -> str:
     """The text of a C file. plugin, functions: their names."""
     files = "".join(_C_FILE.format(stem=stem) for stem in _stems(plugin))
-    return _C.format() + files + "".join(_C_FUNCTION.format(name=name) for name in _for_polars(functions))
+    nulls = _C_NULLS if on_error == "null" else ""
+    return _C.format() + nulls + files + "".join(_C_FUNCTION.format(name=name) for name in _for_polars(functions))
 
 
-def rust_entry_points(plugin: str) -> str:
+def rust_entry_points(plugin: str, on_error: str) -> str:
     """A module of Rust, with the entry points of the library."""
-    return _RUST.format(files="".join(_RUST_FILE.format(stem=stem) for stem in _stems(plugin)))
+    files = "".join(_RUST_FILE.format(stem=stem) for stem in _stems(plugin))
+    return _RUST.format(files=(_RUST_NULLS if on_error == "null" else "") + files)
 
 
 def object_file(source: Path, more: Sequence[str]) -> Path:

@@ -127,7 +127,7 @@ def compile(
     cffi.recompiler.make_c_source(ffi, glue, _TEMPLATE.read_text(), str(c_file))
 
     entry_points = folder / "entry_points.c"
-    entry_points.write_text(engines.c_entry_points(identity.name, names))
+    entry_points.write_text(engines.c_entry_points(identity.name, names, exports.on_error))
     folders = (folder, engines.FOLDER, _TEMPLATE.parent, _header().parent, sysconfig.get_path("include"))
     files = (c_file, entry_points, engines.object_file(source, exports.flags))
     command = [*_compiler(), *_FLAGS, *(f"-I{one}" for one in folders), "-D_GNU_SOURCE"]

@@ -117,7 +117,7 @@ def inputs(source: Path, how: Resolution) -> list[str]:
     toolchain = toolchain_inputs(source)
     written = rust_source.read(source)
     lock = _locked(source, written, how) if written.dependencies else ""
-    generated = [MANIFEST, ROOT_MODULE, LINK_FLAGS, engines.RUST_FLAGS, engines.rust_entry_points("")]
+    generated = [MANIFEST, ROOT_MODULE, LINK_FLAGS, engines.RUST_FLAGS, engines.rust_entry_points("", "null")]
     return [*toolchain, json.dumps(generated), engines.sources_hash(), lock]
 
 
@@ -148,7 +148,7 @@ def compile(
         types = "" if "types" in written.dependencies or not _is_async(written) else TYPES
         options = f", options: {{ {options} }}" if options else ""
         exported = _exports(source, written, exports)
-        entry_points = engines.rust_entry_points(identity.name)
+        entry_points = engines.rust_entry_points(identity.name, exports.on_error)
         root = ROOT_MODULE.format(**vars(identity), options=options, arroyo=exported, types=types, engines=entry_points)
         linked = engines.object_file(source, exports.flags)
         (project / ROOT).write_text(root)

@@ -25,7 +25,7 @@ def _renamed(context: click.Context, option: click.Parameter, value: str | None)
     type=click.Choice(["fail", "null"]),
     default="fail",
     show_default=True,
-    help="What becomes of a row that failed, in Arroyo, DuckDB, Polars, Daft and SQLite.",
+    help="What becomes of a row that failed, in Arroyo and in other engines.",
 )
 @click.option("--arroyo-on-error", hidden=True, expose_value=False, callback=_renamed)
 @click.option("--locked", is_flag=True, help="Take dependencies from the lock file beside SRC; refuse a stale one.")

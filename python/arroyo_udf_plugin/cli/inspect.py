@@ -1,6 +1,5 @@
 """arroyo-udf inspect: describe a plugin, or list the functions of installed packages, without running any of them."""
 
-import ctypes
 import dataclasses
 import json
 import math
@@ -68,8 +67,7 @@ def _engines(plugin: Any) -> list[str]:
         "Daft": ("daft_module_magic",),
         "SQLite": ("sqlite3_extension_init",),
     }
-    library = ctypes.CDLL(plugin.path)  # it is loaded already
-    return [engine for engine, names in symbols.items() if any(hasattr(library, name) for name in names)]
+    return [engine for engine, names in symbols.items() if any(map(plugin.exports, names))]
 
 
 def _list(as_json: bool) -> None:

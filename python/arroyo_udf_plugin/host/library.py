@@ -8,6 +8,7 @@ Guarantees: data of a plugin is checked before use, as far as C allows: pointers
 counts are small; otherwise an AbiError names the culprit. Plugins are never unloaded.
 """
 
+import ctypes
 import os
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -113,6 +114,7 @@ class Plugin:
         except AbiError as error:
             raise AbiError(f"{self.path}: {error}") from None
         self.functions = MappingProxyType(functions)
+        self._opened_as = _name(self.path)
         self._reopening = self.path, self.hash, arguments, returns, validate
         if where.isolation == "thread":
             for function in functions.values():
@@ -128,6 +130,10 @@ class Plugin:
                 raise LoadError(f"{self.path}: {hint}") from None
             raise error
         return table
+
+    def exports(self, symbol: str) -> bool:
+        """Whether its library has this symbol."""
+        return hasattr(ctypes.CDLL(self._opened_as), symbol)  # it is loaded already
 
     def close(self) -> None:
         """Ends the workers of a plugin in isolation; its functions then raise InvalidState. Without isolation it does

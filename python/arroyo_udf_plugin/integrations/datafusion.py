@@ -9,13 +9,14 @@ The host calls each function for a batch. An async one is started for each batch
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Callable
 
 import pyarrow as pa
 from datafusion import SessionContext, udf
 
 from ..host.function import Function
-from .opened import plugin_of
+from ..host.policy import Policy
+from .opened import plugin_of, policy_of, values, volatility_of
 
 
 def register(context: SessionContext, library: str | os.PathLike[str]) -> list[str]:
@@ -23,14 +24,13 @@ def register(context: SessionContext, library: str | os.PathLike[str]) -> list[s
     plugin = plugin_of(library)
     for name, function in plugin.functions.items():
         types = [field.type for field in function.arguments]
-        how = "volatile" if function.kind == "async" else function.volatility or "volatile"
-        context.register_udf(udf(_call(function), types, function.returns, how, name=name))
+        call = _call(function, policy_of(plugin))
+        context.register_udf(udf(call, types, function.returns, volatility_of(function), name=name))
     return list(plugin.functions)
 
 
-def _call(function: Function) -> Any:
+def _call(function: Function, policy: Policy) -> Callable[..., pa.Array]:
     def call(*columns: pa.Array) -> pa.Array:
-        found = function(*columns)
-        return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+        return values(function, function.outcomes(*columns), policy)
 
     return call

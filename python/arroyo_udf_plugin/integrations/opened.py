@@ -1,13 +1,21 @@
-"""The library that a user names."""
+"""The library that a user names, and what holds for its functions in engines that call them through the host."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
+import pyarrow as pa
+
+from ..author.udf import Volatility
 from ..build import duckdb_file, plugin_for
+from ..build.engines import NULLS_FAILED_ROWS
 from ..errors import LoadError
+from ..host.answers import schema_of
+from ..host.function import Function
 from ..host.library import Plugin, load
+from ..host.policy import Policy
 
 
 def library_of(path: str | os.PathLike[str]) -> Path:
@@ -35,3 +43,43 @@ def for_duckdb(plugin: Plugin) -> Path:
             "again, or link this name to it"
         )
     return link
+
+
+def policy_of(plugin: Plugin) -> Policy:
+    """What becomes of rows that failed, as the library was built."""
+    return Policy("null", "null") if plugin.exports(NULLS_FAILED_ROWS) else Policy()
+
+
+def values(function: Function, outcomes: pa.StructArray, policy: Policy) -> pa.Array:
+    """The values of rows with these outcomes (see `Function.outcomes`). Raises RowError, if the policy says so."""
+    return policy.apply(outcomes, function).results.column("value")
+
+
+def volatility_of(function: Function) -> Volatility:
+    """As the author has stated it. Async functions, and those of which nothing is said, are volatile."""
+    return "volatile" if function.kind == "async" else function.volatility or "volatile"
+
+
+class Batches:
+    """A function that one thread calls batch by batch. An async one is started once, for all batches.
+
+    Raises what `Function.start` raises.
+    """
+
+    def __init__(self, plugin: Plugin, name: str) -> None:
+        self.function = plugin.functions[name]
+        self.policy = policy_of(plugin)
+        self._runtime = self.function.start() if self.function.kind == "async" else None
+        self._next_id = 0
+
+    def call(self, columns: Sequence[pa.Array]) -> pa.Array:
+        """The values of a batch, in the order of its rows. Raises what `values` raises."""
+        return values(self.function, self._outcomes(columns), self.policy)
+
+    def _outcomes(self, columns: Sequence[pa.Array]) -> pa.StructArray:
+        if self._runtime is None:
+            return self.function.outcomes(*columns)
+        answers = self._runtime.map([tuple(columns)], first_id=self._next_id, stop=False)
+        self._next_id += len(columns[0])
+        results = pa.Table.from_batches([batch for _, batch in answers], schema_of(self.function.returns))
+        return results.sort_by("id").drop_columns("id").to_struct_array().combine_chunks()

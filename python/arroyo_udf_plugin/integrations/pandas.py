@@ -14,11 +14,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pandas
-import pyarrow as pa
 
 from ..errors import InvalidArgument
 from ..host.function import Function
-from .opened import plugin_of
+from ..host.policy import Policy
+from .opened import plugin_of, policy_of, values
 
 
 def functions(library: str | os.PathLike[str]) -> Any:
@@ -27,15 +27,15 @@ def functions(library: str | os.PathLike[str]) -> Any:
     library: or a source. Raises LoadError, BuildError.
     """
     plugin = plugin_of(library)
-    return SimpleNamespace(**{name: partial(_called, function) for name, function in plugin.functions.items()})
+    policy = policy_of(plugin)
+    return SimpleNamespace(**{name: partial(_called, function, policy) for name, function in plugin.functions.items()})
 
 
-def _called(function: Function, /, *arguments: Any) -> pandas.Series:
+def _called(function: Function, policy: Policy, /, *arguments: Any) -> pandas.Series:
     """Raises what `Function` raises, and InvalidArgument without a series."""
     series = [one for one in arguments if isinstance(one, pandas.Series)]
     if not series:
         raise InvalidArgument(f"{function.name} needs a series among its arguments")
-    found = function(*arguments)
-    whole = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+    found = values(function, function.outcomes(*arguments), policy)
     dtype = pandas.ArrowDtype(function.returns)
-    return pandas.Series(pandas.arrays.ArrowExtensionArray(whole), index=series[0].index, dtype=dtype)
+    return pandas.Series(pandas.arrays.ArrowExtensionArray(found), index=series[0].index, dtype=dtype)
