@@ -1,13 +1,13 @@
 //! Functions of plugins as functions of DataFusion.
 //!
 //! ```no_run
-//! # use arroyo_udf_host::{datafusion::{scalar_udf, OnError}, Plugin};
+//! # use arroyo_udf_host::{datafusion::scalar_udf, Plugin};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # trait Registers { fn register_udf(&self, udf: datafusion_expr::ScalarUDF); }
 //! # struct Context; impl Registers for Context { fn register_udf(&self, _: datafusion_expr::ScalarUDF) {} }
 //! # let session = Context;
 //! for function in Plugin::open("libusers.so")?.functions() {
-//!     session.register_udf(scalar_udf(&function, OnError::Fail)?);
+//!     session.register_udf(scalar_udf(&function, function.on_error())?);
 //! }
 //! # Ok(()) }
 //! ```
@@ -25,16 +25,7 @@ use datafusion_common::{DataFusionError, Result as DataFusionResult};
 use datafusion_expr::async_udf::{AsyncScalarUDF, AsyncScalarUDFImpl};
 use datafusion_expr::{ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature};
 
-use crate::{Batch, Caller, Error, ErrorKind, Function, FunctionKind, Options, Result, Volatility};
-
-/// What a failed row does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum OnError {
-    /// It ends the query, with the plugin, the function, the row and the author's text.
-    Fail,
-    /// It has no value: null.
-    Null,
-}
+use crate::{Batch, Caller, Error, ErrorKind, Function, FunctionKind, OnError, Options, Result, Volatility};
 
 /// A function of a plugin, to be registered in a session.
 pub fn scalar_udf(function: &Function, on_error: OnError) -> Result<ScalarUDF> {

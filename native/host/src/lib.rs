@@ -56,7 +56,7 @@ pub use batch::{Batch, Results};
 pub use error::{Error, ErrorKind, Result};
 pub use instance::{Instance, Isolation, Worker};
 pub use options::{BatchContext, Options, Order, RetryOn};
-pub use plugin::{Function, FunctionKind, Plugin, Volatility};
+pub use plugin::{Function, FunctionKind, OnError, Plugin, Volatility};
 pub use runtime::{Condition, Drained, Runtime, Sent, StopMode, Stopped};
 
 #[cfg(feature = "arrow")]

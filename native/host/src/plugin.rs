@@ -20,6 +20,7 @@ pub struct Plugin {
     table: Table,
     name: &'static str,
     language: &'static str,
+    on_error: OnError,
     functions: Arc<[Arc<Described>]>,
 }
 
@@ -27,7 +28,7 @@ impl Plugin {
     /// Loads a library, and checks its table and descriptor. Runs no user code.
     pub fn open(path: impl AsRef<Path>) -> Result<Plugin> {
         let path = path.as_ref();
-        let table = Table::load(path).map_err(|text| Error::new(ErrorKind::Load, format!("{}: {text}", path.display())))?;
+        let (table, on_error) = Table::load(path).map_err(|text| Error::new(ErrorKind::Load, format!("{}: {text}", path.display())))?;
         let broken = |text: String| Error::new(ErrorKind::Load, format!("{}: the descriptor breaks the contract: {text}", path.display()));
         // SAFETY: a slot of version 1 of a checked table.
         let descriptor = known(unsafe { ((*table.0).describe)() }, abi::DESCRIPTOR_SIZE_1).map_err(broken)?;
@@ -49,6 +50,7 @@ impl Plugin {
             table,
             name: name(descriptor.name).map_err(broken)?,
             language: text(descriptor.language).map_err(broken)?,
+            on_error,
             functions: functions.into(),
         })
     }
@@ -89,7 +91,7 @@ impl Plugin {
                 None => (self.table, described.number),
                 Some(instance) => instance.place_of(described.number),
             };
-            Function { table, number, described: described.clone(), plugin: self.name, instance: instance.clone() }
+            Function { table, number, described: described.clone(), plugin: self.name, on_error: self.on_error, instance: instance.clone() }
         })
     }
 
@@ -112,6 +114,15 @@ pub enum FunctionKind {
     Async,
     /// A kind of a later version, which this host cannot call.
     Unknown(u32),
+}
+
+/// What a failed row does to a query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum OnError {
+    /// It ends it, with the plugin, the function, the row and the author's text.
+    Fail,
+    /// It has no value: null.
+    Null,
 }
 
 /// What a result depends on.
@@ -204,6 +215,7 @@ pub struct Function {
     number: u32,
     pub(crate) described: Arc<Described>,
     plugin: &'static str,
+    on_error: OnError,
     /// Keeps the workers.
     instance: Option<Instance>,
 }
@@ -232,6 +244,12 @@ impl Function {
     /// Its author's text.
     pub fn documentation(&self) -> Option<&'static str> {
         self.described.documentation
+    }
+
+    /// What a failed row does to a query, as the library was built (`arroyo-udf build --on-error`); an engine may decide
+    /// otherwise.
+    pub fn on_error(&self) -> OnError {
+        self.on_error
     }
 
     /// Whether it runs in workers.
@@ -316,7 +334,7 @@ unsafe impl Send for Table {}
 unsafe impl Sync for Table {}
 
 impl Table {
-    fn load(path: &Path) -> std::result::Result<Table, String> {
+    fn load(path: &Path) -> std::result::Result<(Table, OnError), String> {
         // A name without a slash would be looked for in the system's folders of libraries.
         let path = if path.components().count() == 1 { &Path::new(".").join(path) } else { path };
         // SAFETY: loading runs the library's constructors, which are harmless in a plugin.
@@ -338,6 +356,8 @@ impl Table {
         if size < abi::TABLE_SIZE_1 {
             return Err(format!("its table is truncated: it has {size} bytes, this host needs {}", abi::TABLE_SIZE_1));
         }
-        Ok(Table(table))
+        // SAFETY: only the presence of the symbol counts.
+        let nulls = unsafe { library.get::<*const u8>(b"arroyo_udf_on_error_null\0") }.is_ok();
+        Ok((Table(table), if nulls { OnError::Null } else { OnError::Fail }))
     }
 }

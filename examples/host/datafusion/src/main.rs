@@ -1,6 +1,6 @@
 //! A SQL shell over Parquet, in Rust, with the functions of plugins in Python, Rust or C.
 //!
-//!     cargo run -- [--on-error null] libusers.so people.parquet < queries.sql
+//!     cargo run -- libusers.so people.parquet < queries.sql
 //!     SELECT user_name(id) FROM people;
 //!
 //! Each plugin is opened, and each Parquet file is a table of its name. Statements end with a semicolon. An async function
@@ -11,18 +11,18 @@ use std::io::{stdin, BufRead};
 use std::path::Path;
 use std::process::ExitCode;
 
-use arroyo_udf_host::datafusion::{scalar_udf, OnError};
+use arroyo_udf_host::datafusion::scalar_udf;
 use arroyo_udf_host::{FunctionKind, Plugin};
 use datafusion::prelude::{ParquetReadOptions, SessionContext};
 
-async fn open(session: &SessionContext, path: &str, on_error: OnError) -> Result<(), Box<dyn Error>> {
+async fn open(session: &SessionContext, path: &str) -> Result<(), Box<dyn Error>> {
     if let Some(table) = path.strip_suffix(".parquet") {
         let name = Path::new(table).file_name().and_then(|name| name.to_str()).ok_or("a table has no name")?;
         return Ok(session.register_parquet(name, path, ParquetReadOptions::default()).await?);
     }
     let plugin = Plugin::open(path)?;
     for function in plugin.functions().filter(|function| !matches!(function.kind(), FunctionKind::Unknown(_))) {
-        session.register_udf(scalar_udf(&function, on_error)?);
+        session.register_udf(scalar_udf(&function, function.on_error())?);
     }
     Ok(())
 }
@@ -48,18 +48,9 @@ async fn run(session: &SessionContext) -> Result<bool, Box<dyn Error>> {
 }
 
 async fn serve() -> Result<bool, Box<dyn Error>> {
-    let mut files: Vec<String> = std::env::args().skip(1).collect();
-    let on_error = match files.first().map(String::as_str) {
-        Some("--on-error") => match files.drain(..2.min(files.len())).nth(1).as_deref() {
-            Some("null") => OnError::Null,
-            Some("fail") => OnError::Fail,
-            _ => return Err("--on-error is null or fail".into()),
-        },
-        _ => OnError::Fail,
-    };
     let session = SessionContext::new();
-    for file in &files {
-        open(&session, file, on_error).await?;
+    for file in std::env::args().skip(1) {
+        open(&session, &file).await?;
     }
     run(&session).await
 }
