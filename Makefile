@@ -211,7 +211,8 @@ test-rust-host:
 bench-integrations:
 	@python=$$($(ENVIRONMENT) 3.13) && folder=$(CURDIR)/build/integrations && lines=build/bench/integrations-3.13.json && \
 	$$python -m pip install --quiet --no-deps --upgrade --target $$folder $(ENGINES) polars-runtime-32 && \
-	PYTHONPATH=$$folder $$python -m pytest -q --benchmark-quiet --benchmark-json=$$lines bench/test_integrations.py && \
+	PYTHONPATH=$$folder $$python -m pytest -q --benchmark-quiet --benchmark-json=$$lines bench/test_integrations.py \
+	bench/test_rust_host.py && \
 	$$python bench/ratios.py $$lines
 
 # How often the engine is killed, in each kind of place. For a tenth of it places are damaged.
