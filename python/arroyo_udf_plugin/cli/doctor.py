@@ -25,6 +25,6 @@ def command(file: Path | None, **flags: Any) -> None:
 
     found = list(examine(settings))
     for one in found:
-        click.echo(f"{'WRONG' if one.is_wrong else 'ok':<6} {one.what:<12} {printable(one.told)}")
+        click.echo(f"{'WRONG' if one.is_wrong else 'ok':<6} {one.what:<12} {printable(one.text)}")
     if any(one.is_wrong for one in found):
         raise SystemExit(1)

@@ -1,6 +1,6 @@
 """What is wrong with an installation: `arroyo-udf doctor`.
 
-    for finding in examine(settings): print(finding.what, finding.told, finding.is_wrong)
+    for finding in examine(settings): print(finding.what, finding.text, finding.is_wrong)
 
 Guarantees: each thing is looked at, whatever is wrong with the others, and a text says what to do. It changes nothing
 but for a small object in each store, which it removes. No secret is told.
@@ -38,10 +38,10 @@ _LEAST_FILES = 4096
 
 
 class Finding(NamedTuple):
-    """told: what was found; if it is wrong, with what to do."""
+    """text: what was found; if it is wrong, with what to do."""
 
     what: str
-    told: str
+    text: str
     is_wrong: bool
 
 
@@ -86,10 +86,10 @@ def _data(settings: Settings) -> str:
 
 def _disk(settings: Settings) -> str:
     found = shutil.disk_usage(settings.data)
-    told = f"{found.free / 1e9:.1f} GB of {found.total / 1e9:.1f} GB are free"
+    space = f"{found.free / 1e9:.1f} GB of {found.total / 1e9:.1f} GB are free"
     if found.free < _LEAST_FREE:
-        raise Unsound(f"{told}: make room, or jobs stop with it")
-    return told
+        raise Unsound(f"{space}: make room, or jobs stop with it")
+    return space
 
 
 def _token(settings: Settings) -> str:
@@ -146,8 +146,8 @@ def _clock(settings: Settings) -> str:
             with database.read() as session:
                 asked = session.execute(text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one()
                 others["the database's server"] = float(asked)
-    for other, told in others.items():
-        if abs(off := told - time.time()) > _MOST_OFF:
+    for other, clock in others.items():
+        if abs(off := clock - time.time()) > _MOST_OFF:
             raise Unsound(f"{other} is {off:+.0f} s off: synchronise the clocks (chrony, systemd-timesyncd)")
     return "as others have it"
 

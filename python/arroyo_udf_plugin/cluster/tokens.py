@@ -101,16 +101,16 @@ class Tokens:
         known = self._all().get(caller.name)
         if known is None or not known.holding:
             return None
-        told = f"{caller.name}.{int(time.time() + self._session_seconds)}"
-        return f"{told}.{_signature(known.holding[0], told)}"
+        claim = f"{caller.name}.{int(time.time() + self._session_seconds)}"
+        return f"{claim}.{_signature(known.holding[0], claim)}"
 
     def caller_of_session(self, value: str) -> Caller | None:
-        told, _, signature = value.rpartition(".")
-        name, _, until = told.partition(".")
+        claim, _, signature = value.rpartition(".")
+        name, _, until = claim.partition(".")
         known = self._all().get(name)
         if known is None or not until.isdecimal() or len(until) > 12 or int(until) < time.time():
             return None
-        if any(hmac.compare_digest(_signature(key, told).encode(), signature.encode()) for key in known.holding):
+        if any(hmac.compare_digest(_signature(key, claim).encode(), signature.encode()) for key in known.holding):
             return Caller(name, known.role)
         return None
 
@@ -206,9 +206,9 @@ class Tokens:
             found[OWNER] = Known("admin", 0, {_hash(self.own()): None})
         if self._configured is not None:
             found[CONFIGURED] = Known("admin", 0, {_hash(self._configured): None})
-        for name, told in self._read().items():
-            keys = {key["sha256"]: key["until"] for key in told["keys"]}
-            found[name] = Known(told["role"], told["created_at"], keys)
+        for name, entry in self._read().items():
+            keys = {key["sha256"]: key["until"] for key in entry["keys"]}
+            found[name] = Known(entry["role"], entry["created_at"], keys)
         return found
 
     def _read(self) -> dict[str, Any]:
@@ -256,8 +256,8 @@ def _hash(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 
-def _signature(key: str, told: str) -> str:
-    return hmac.new(key.encode(), f"session {told}".encode(), hashlib.sha256).hexdigest()
+def _signature(key: str, claim: str) -> str:
+    return hmac.new(key.encode(), f"session {claim}".encode(), hashlib.sha256).hexdigest()
 
 
 def _state(path: Path) -> object:

@@ -80,7 +80,7 @@ def groups(parts: ThePart, id: str, job_id: str, epoch: Epoch) -> Listed[Operato
         row = history.one_checkpoint(session, job_at(session, id, job_id).job.id, epoch)
     time = now()
     operators = sorted(row.operators.items(), key=lambda pair: _number(pair[0]))
-    return Listed(data=[_group(name, told, row.finish_time, time) for name, told in operators])
+    return Listed(data=[_group(name, operator, row.finish_time, time) for name, operator in operators])
 
 
 def _number(operator_id: str) -> int:
@@ -88,13 +88,13 @@ def _number(operator_id: str) -> int:
     return int(operator_id.rpartition("_")[2])
 
 
-def _group(name: str, told: dict[str, Any], finish_time: int | None, time: int) -> OperatorCheckpointGroup:
-    subtasks = told.get("subtasks") or {"0": {"bytes": told.get("bytes", 0)}}
+def _group(name: str, operator: dict[str, Any], finish_time: int | None, time: int) -> OperatorCheckpointGroup:
+    subtasks = operator.get("subtasks") or {"0": {"bytes": operator.get("bytes", 0)}}
     return OperatorCheckpointGroup(
         operator_id=name,
-        bytes=told.get("bytes", 0),
-        started_metadata_write=told.get("started_metadata_write"),
-        finish_time=told.get("finish_time", finish_time),
+        bytes=operator.get("bytes", 0),
+        started_metadata_write=operator.get("started_metadata_write"),
+        finish_time=operator.get("finish_time", finish_time),
         subtasks=[
             SubtaskCheckpoint(
                 index=int(index), bytes=one.get("bytes", 0), event_spans=_spans(one.get("event_spans", []), time)
@@ -127,7 +127,7 @@ def list_savepoints(parts: ThePart, id: str, job_id: str) -> Listed[Savepoint]:
     """By name: copies of checkpoints, which stay until they or the pipeline are deleted."""
     store = _state(parts, id, job_id)
     with _reading():
-        return Listed(data=[_told(one) for one in Savepoints(store).listed()])
+        return Listed(data=[_savepoint(one) for one in Savepoints(store).listed()])
 
 
 @router.post(_JOB + "/savepoints")
@@ -135,7 +135,7 @@ def take_savepoint(parts: ThePart, id: str, job_id: str, asked: SavepointPost) -
     """Copies the job's latest checkpoint, whether it runs or not."""
     store = _state(parts, id, job_id)
     with _reading():
-        return _told(Savepoints(store).take(asked.name))
+        return _savepoint(Savepoints(store).take(asked.name))
 
 
 @router.delete(_JOB + "/savepoints/{name}", response_class=Response)
@@ -188,9 +188,9 @@ def restore(parts: ThePart, id: str, job_id: str, asked: RestorePost) -> Pipelin
         _check_doubles(whole, asked)
         parts.quotas.check_change(session, whole, {"stop": "none"})
         to: dict[str, Any] = {"epoch": asked.epoch} if asked.savepoint is None else {"savepoint": asked.savepoint}
-        told = pipeline_of(rows.restart(session, id, restore=to | {"doubles": asked.accept_doubles}))
+        pipeline = pipeline_of(rows.restart(session, id, restore=to | {"doubles": asked.accept_doubles}))
     parts.wake()
-    return told
+    return pipeline
 
 
 def _check_doubles(whole: WholeJob, asked: RestorePost) -> None:
@@ -244,5 +244,5 @@ def _reading() -> Iterator[None]:
         raise Refusal(409 if isinstance(error, WrongCheckpoints) else 400, str(error)) from None
 
 
-def _told(one: Taken) -> Savepoint:
+def _savepoint(one: Taken) -> Savepoint:
     return Savepoint(name=one.name, epoch=one.epoch, time=one.time, bytes=one.state_bytes)

@@ -51,10 +51,10 @@ def form_of(model: type[Form], config: Mapping[str, Any]) -> Form:
         return model.model_validate(dict(config))
     except pydantic.ValidationError as error:
         found = error.errors()
-        told = [f"{'.'.join(map(str, one['loc']))}: {one['msg'].removeprefix('Value error, ')}" for one in found]
+        messages = [f"{'.'.join(map(str, one['loc']))}: {one['msg'].removeprefix('Value error, ')}" for one in found]
         if any(one["type"] == "extra_forbidden" for one in found):
-            told.append(f"write, for example, {json.dumps(dict(model.example))}")
-        raise ValueError("; ".join(told)) from None
+            messages.append(f"write, for example, {json.dumps(dict(model.example))}")
+        raise ValueError("; ".join(messages)) from None
 
 
 def table_type(name: str, config: Mapping[str, Any]) -> TableType:

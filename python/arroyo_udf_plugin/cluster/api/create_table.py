@@ -46,9 +46,9 @@ def create_table(name: str, schema: ConnectionSchema, options: Mapping[str, str]
     columns = [_column(field) for field in schema.fields if field.metadata_key is None]
     if schema.primary_keys:
         columns.append(f"PRIMARY KEY ({', '.join(map(_quoted, schema.primary_keys))})")
-    told = f" ({', '.join(columns)})" if columns else ""
+    definitions = f" ({', '.join(columns)})" if columns else ""
     given = ", ".join(f"{key} = {_text(value)}" for key, value in options.items())
-    return f"CREATE TABLE {_quoted(name)}{told} WITH ({given});"
+    return f"CREATE TABLE {_quoted(name)}{definitions} WITH ({given});"
 
 
 def variable_of(profile: ConnectionProfileRow, name: str) -> str:

@@ -146,8 +146,8 @@ def _until(time: int, numbers: Sequence[Counted]) -> Sequence[Counted]:
 def _counts(numbers: Mapping[str, Any]) -> dict[_Key, float]:
     """What was counted. Sources get nothing, and sinks send nothing."""
     found: dict[_Key, float] = {}
-    for node, told in upgraded(numbers).get("nodes", {}).items():
-        for index, subtask in told["subtasks"].items():
+    for node, operator in upgraded(numbers).get("nodes", {}).items():
+        for index, subtask in operator["subtasks"].items():
             counts: Mapping[str, Any] = subtask
             found |= {
                 (int(node), name, int(index)): counts[count] for name, count in _COUNTED.items() if count in counts

@@ -255,9 +255,9 @@ def patch(parts: ThePart, id: str, asked: PipelinePatch) -> Pipeline:
             _check_change(parts, whole, changes)
             parts.quotas.check_change(session, whole, changes)
             rows.change(session, id, changes)
-        told = pipeline_of(rows.get(session, id))
+        pipeline = pipeline_of(rows.get(session, id))
     parts.wake()
-    return told
+    return pipeline
 
 
 def _with_hidden(asked: Mapping[str, str], now: Mapping[str, Any]) -> dict[str, Any]:
@@ -355,9 +355,9 @@ async def restart(parts: ThePart, id: str, asked: PipelineRestart) -> Pipeline:
         whole = rows.restart(session, id, force=bool(asked.force), ignore_state=asked.discards)
         return pipeline_of(whole)
 
-    told = await with_stored(parts, () if found is None else found.used, write)
+    pipeline = await with_stored(parts, () if found is None else found.used, write)
     parts.wake()
-    return told
+    return pipeline
 
 
 async def _planned_anew(parts: ApiParts, id: str, asked: PipelineRestart) -> PlannedQuery:

@@ -43,8 +43,8 @@ class PlannedQuery:
     @property
     def checkpoint_interval(self) -> int | None:
         """What the query has SET, in microseconds, within what the API allows."""
-        told = (self.planned.description or {}).get("checkpoints") or {}
-        every = told.get("every")
+        checkpoints = (self.planned.description or {}).get("checkpoints") or {}
+        every = checkpoints.get("every")
         return None if every is None else min(max(round(every * 1e6), SHORTEST_INTERVAL), LONGEST_INTERVAL)
 
     @property
@@ -57,8 +57,8 @@ class PlannedQuery:
     def program(self) -> JobProgram:
         """What workers run, with libraries of this machine (see `with_stored`). Raises Refusal for a wrong query."""
         if self.planned.description is None:
-            told = "".join(f"\n * {_with_place(one)}" for one in self.planned.errors)
-            raise Refusal(400, f"Failed to plan query:{told}")
+            errors = "".join(f"\n * {_with_place(one)}" for one in self.planned.errors)
+            raise Refusal(400, f"Failed to plan query:{errors}")
         artifacts = {one.library: one.sha256 for one in self.used}
         text = json.dumps(self.planned.description)
         variables = {name: value for name, value in self.variables.items() if f"${{{name}}}" in text}

@@ -93,7 +93,7 @@ class Remover:
         """The place that is due, as soon as one is. None: it is closed."""
         with self._changed:
             while not self._is_closed:
-                place = min(self._wanted, key=lambda each: self._wanted[each].due, default=None)
+                place = min(self._wanted, key=lambda candidate: self._wanted[candidate].due, default=None)
                 left = None if place is None else self._wanted[place].due - time.monotonic()
                 if left is not None and left <= 0:
                     return place

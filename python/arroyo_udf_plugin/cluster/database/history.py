@@ -47,12 +47,12 @@ def log(
 
 def _cut(text: str, most_bytes: int) -> str:
     """Its begin and its end, if it is longer: of a traceback, both are needed."""
-    told = text.encode()
-    if len(told) <= most_bytes:
+    encoded = text.encode()
+    if len(encoded) <= most_bytes:
         return text
     half = most_bytes // 2
-    begin, end = told[:half].decode(errors="ignore"), told[-half:].decode(errors="ignore")
-    return f"{begin}\n({len(told) - 2 * half:,} bytes are left out here)\n{end}"
+    begin, end = encoded[:half].decode(errors="ignore"), encoded[-half:].decode(errors="ignore")
+    return f"{begin}\n({len(encoded) - 2 * half:,} bytes are left out here)\n{end}"
 
 
 def storable(text: str) -> str:

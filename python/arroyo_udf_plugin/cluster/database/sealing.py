@@ -57,14 +57,14 @@ class Keys:
             raise InvalidState(f"{self.file} does not open a secret of the database: restore its key") from None
 
     def opens(self, token: str) -> bool:
-        return any(_opens(key, token) for key in self._each)
+        return any(_opens(key, token) for key in self._keys)
 
     def has_sealed(self, token: str) -> bool:
         """Whether the first key has."""
-        return _opens(self._each[0], token)
+        return _opens(self._keys[0], token)
 
     @cached_property
-    def _each(self) -> list[Fernet]:
+    def _keys(self) -> list[Fernet]:
         """Raises InvalidState."""
         try:
             lines = self.file.read_text(encoding="ascii").split()
@@ -82,7 +82,7 @@ class Keys:
 
     @cached_property
     def _all(self) -> MultiFernet:
-        return MultiFernet(self._each)
+        return MultiFernet(self._keys)
 
 
 @dataclass(frozen=True)

@@ -49,12 +49,12 @@ def _places(described: Any) -> Iterator[str]:
     if isinstance(described, Mapping):
         for key, value in described.items():
             if key in ("path", "uri", "paths", "schema") and isinstance(value, str | list | tuple):
-                yield from [value] if isinstance(value, str) else (each for each in value if isinstance(each, str))
+                yield from [value] if isinstance(value, str) else (path for path in value if isinstance(path, str))
             else:
                 yield from _places(value)
     elif isinstance(described, list | tuple):
-        for each in described:
-            yield from _places(each)
+        for item in described:
+            yield from _places(item)
 
 
 def statements(text: Text) -> Iterator[Statement]:

@@ -86,7 +86,7 @@ def field_of(name: str, type_: pa.DataType) -> Field:
         return {"name": name, "type": "list", "items": field_of("item", type_.value_type)}
     if isinstance(type_, CellType):
         return {"name": name, "type": "string"}
-    for fits, told in _SIMPLE:
+    for fits, type_name in _SIMPLE:
         if fits(type_):
-            return {"name": name, "type": _WIDE.get(type_, told)}
+            return {"name": name, "type": _WIDE.get(type_, type_name)}
     raise InvalidArgument(f"column {name} is {type_}, which no field can be: create the table in the query instead")

@@ -233,8 +233,8 @@ def kill_family(marker: str, leader: int | None) -> bool:
         found = list(_family(f"{MARKER}={marker}".encode(), leader))
         if not found:
             return True
-        for each in found:
-            kill(each.pid, each.started)
+        for process in found:
+            kill(process.pid, process.started)
         time.sleep(0.01)
     return False
 
@@ -253,7 +253,7 @@ def _family(mark: bytes, leader: int | None) -> Iterator[_Seen]:
 
 def _environment(pid: int) -> list[bytes]:
     try:
-        return [each.rstrip() for each in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")]
+        return [variable.rstrip() for variable in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")]
     except OSError:  # it has ended, or is another user's
         return []
 
