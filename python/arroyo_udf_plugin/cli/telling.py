@@ -34,7 +34,7 @@ def failed(failures: Sequence[FailedRows], prefix: str = "") -> Iterator[str]:
     by_rows = sorted(failures, key=lambda one: -one.rows)
     for one in by_rows[:_MOST_KINDS]:
         what = "could not be read" if one.function is None else f"failed in {one.function}"
-        yield f"{prefix}{counted(one.rows, 'row')} {what}, such as {_cut(one.told)}"
+        yield f"{prefix}{counted(one.rows, 'row')} {what}, such as {_cut(one.message)}"
     if rows := sum(one.rows for one in by_rows[_MOST_KINDS:]):
         yield f"{prefix}{counted(rows, 'row')} failed in other ways; --json has them"
 

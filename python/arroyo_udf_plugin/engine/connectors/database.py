@@ -195,11 +195,11 @@ class _Connected(abc.ABC):
                         f"in the table; with checkpoints this does no harm: {text}"
                     ) from error
                 failed = failed or time.monotonic()
-                told = f"{self._name}: {self.kind}: {text}"
+                message = f"{self._name}: {self.kind}: {text}"
                 if not self._passes(error) and error.sqlstate not in again:
-                    raise (WrongValue if self._is_of_value(error) else InvalidArgument)(told) from error
+                    raise (WrongValue if self._is_of_value(error) else InvalidArgument)(message) from error
                 if time.monotonic() + wait > failed + patience:
-                    raise Unreachable(told, f"{self.kind} {self._server}") from error
+                    raise Unreachable(message, f"{self.kind} {self._server}") from error
             except BaseException:
                 self.close()
                 raise
@@ -281,7 +281,7 @@ class _Sqlite(_Connected):
             table,
         ):
             indexes.setdefault(index, set()).add(name and self.folded(name))
-        keys = [frozenset(each) for each in indexes.values() if None not in each]
+        keys = [frozenset(index_columns) for index_columns in indexes.values() if None not in index_columns]
         return FoundTable(None, columns, [frozenset(primary), *keys])  # type: ignore[list-item]
 
     def matches(

@@ -302,8 +302,8 @@ class DelimitedWriter:
             not text or (text.isalpha() and text.lower() not in ("nan", "inf", "true", "false")) for text in null_values
         )
         if header:
-            names = [pa.array([each], pa.large_string()) for each in schema.names]
-            self._write(self._lines([self._quoted(each, "name of a column") for each in names]))
+            names = [pa.array([column], pa.large_string()) for column in schema.names]
+            self._write(self._lines([self._quoted(array, "name of a column") for array in names]))
 
     def write(self, table: pa.Table) -> None:
         for batch in table.to_batches():

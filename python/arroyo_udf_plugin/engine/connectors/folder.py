@@ -90,7 +90,7 @@ class LocalFolder:
 
     def check(self) -> None:
         with self._errors("write into"):
-            above = next(each for each in (self._folder, *self._folder.absolute().parents) if each.exists())
+            above = next(path for path in (self._folder, *self._folder.absolute().parents) if path.exists())
             if not above.is_dir():
                 raise NotADirectoryError(errno.ENOTDIR, f"{above} is a file")
             if not os.access(above, os.W_OK | os.X_OK):
@@ -211,7 +211,7 @@ class ObjectFolder:
 
     def names(self) -> list[str]:
         found = self._do(lambda: self._obstore.list_with_delimiter(self._store))
-        return sorted(each["path"] for each in found["objects"])
+        return sorted(entry["path"] for entry in found["objects"])
 
     def remove(self, name: str) -> None:
         with contextlib.suppress(FileNotFoundError):

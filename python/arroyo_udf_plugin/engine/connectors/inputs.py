@@ -124,9 +124,9 @@ def _found(name: str, chosen: str | None, again: Interrupt | None = None) -> Ite
         if not names:
             what = "no file has such a name" if glob.has_magic(name) else "there is no such file"
             raise NoFile(f"{name}: {what}") from None
-        for each in names:
-            if not os.path.isdir(each):
-                yield from _found(each, chosen)
+        for path in names:
+            if not os.path.isdir(path):
+                yield from _found(path, chosen)
         return
     except OSError as error:
         raise InvalidArgument(f"cannot read {name}: {error.strerror}") from error
@@ -155,9 +155,9 @@ def _in_folder(folder: str, chosen: str | None) -> Iterator[InputFile]:
 
 def _objects(url: str, chosen: str | None, again: Interrupt | None) -> Iterator[InputFile]:
     none = True
-    for each in object_store.objects(url, _PATIENCE if again is None else object_store.PATIENCE, again):
+    for entry in object_store.objects(url, _PATIENCE if again is None else object_store.PATIENCE, again):
         none = False
-        yield InputFile(each.name, None, kind_of(each.name, chosen, "--in-format"), True, each)
+        yield InputFile(entry.name, None, kind_of(entry.name, chosen, "--in-format"), True, entry)
     if none:
         raise NoFile(f"{url}: there is no such object, and no object in such a folder")
 

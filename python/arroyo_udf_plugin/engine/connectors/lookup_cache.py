@@ -250,7 +250,7 @@ def _are_small(one: pa.RecordBatch, next: pa.RecordBatch) -> bool:
 
 def _together(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     columns = zip(*(batch.columns for batch in batches), strict=True)
-    return pa.RecordBatch.from_arrays([pa.concat_arrays(each) for each in columns], schema=batches[0].schema)
+    return pa.RecordBatch.from_arrays([pa.concat_arrays(chunks) for chunks in columns], schema=batches[0].schema)
 
 
 def _nulls(schema: pa.Schema, length: int) -> pa.RecordBatch:

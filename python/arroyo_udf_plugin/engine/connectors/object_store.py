@@ -273,9 +273,9 @@ def _why(error: BaseException) -> str:
     text = str(error)
     if "builder error" in text and "http://" in text:
         return "it is at an address with http://, which needs AWS_ALLOW_HTTP=true in the environment"
-    told = [found[1].strip() for found in (_STATUS.search(text), _CODE.search(text), _MESSAGE.search(text)) if found]
-    if len(told) > 1:
-        return ": ".join(told)
+    parts = [found[1].strip() for found in (_STATUS.search(text), _CODE.search(text), _MESSAGE.search(text)) if found]
+    if len(parts) > 1:
+        return ": ".join(parts)
     return text.partition("\n")[0].partition(": <?xml")[0].rstrip(" .")
 
 

@@ -31,8 +31,8 @@ class Target:
         self.database, self.table, self.name, self.key = database, table, name, key
         self._types = database.types
         self._check_names(schema)
-        for each in key:
-            index_of(schema, each, f"{name}: key: ")
+        for column in key:
+            index_of(schema, column, f"{name}: key: ")
         found = database.find(table)
         self._place = None if found is None else found.schema
         if found is None and not create:
@@ -47,18 +47,20 @@ class Target:
         database = self.database
         if database.folded(self.table) in (EPOCHS, _ROWS):
             raise InvalidArgument(f"{self.name}: the engine itself uses a table of this name; name another one")
-        for each in [self.table, *schema.names]:
-            quoted(each)
-            if database.longest_name is not None and len(each.encode()) > database.longest_name:
+        for identifier in [self.table, *schema.names]:
+            quoted(identifier)
+            if database.longest_name is not None and len(identifier.encode()) > database.longest_name:
                 raise InvalidArgument(
-                    f"{self.name}: {each!r} is longer than {database.longest_name} bytes, which {database.kind} would "
-                    "cut off: give it a shorter name"
+                    f"{self.name}: {identifier!r} is longer than {database.longest_name} bytes, which {database.kind} "
+                    "would cut off: give it a shorter name"
                 )
         seen: dict[str, str] = {}
-        for each in schema.names:
-            if (other := seen.get(database.folded(each))) is not None:
-                raise InvalidArgument(f"{self.name}: the columns {other!r} and {each!r} are one for {database.kind}")
-            seen[database.folded(each)] = each
+        for identifier in schema.names:
+            if (other := seen.get(database.folded(identifier))) is not None:
+                raise InvalidArgument(
+                    f"{self.name}: the columns {other!r} and {identifier!r} are one for {database.kind}"
+                )
+            seen[database.folded(identifier)] = identifier
 
     def _field(self, field: pa.Field, found: FoundTable | None) -> pa.Field:
         """The column as it is sent."""
@@ -88,11 +90,11 @@ class Target:
 
     def _check_others(self, found: FoundTable, schema: pa.Schema) -> None:
         folded = self.database.folded
-        given = {folded(each) for each in schema.names}
-        for each, column in found.columns.items():
-            if each not in given and not column.optional and not column.generated:
+        given = {folded(name) for name in schema.names}
+        for name, column in found.columns.items():
+            if name not in given and not column.optional and not column.generated:
                 raise InvalidArgument(
-                    f"{self.name}: the table's column {each!r} may not be null and has no default: write it, too"
+                    f"{self.name}: the table's column {name!r} may not be null and has no default: write it, too"
                 )
         if self.key and frozenset(map(folded, self.key)) not in found.keys:
             raise InvalidArgument(
@@ -152,7 +154,7 @@ class Target:
         table, columns = quoted(self.table), ", ".join(map(quoted, self.schema.names))
         key = ", ".join(map(quoted, self.key))
         changed = ", ".join(
-            f"{quoted(each)} = excluded.{quoted(each)}" for each in self.schema.names if each not in self.key
+            f"{quoted(column)} = excluded.{quoted(column)}" for column in self.schema.names if column not in self.key
         )
         transaction.rows(f"CREATE TEMPORARY TABLE {_ROWS} AS SELECT {columns} FROM {table} LIMIT 0")
         transaction.append(_ROWS, rows, temporary=True)

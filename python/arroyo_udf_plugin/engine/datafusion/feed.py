@@ -210,7 +210,12 @@ def works() -> bool:
         answers = [feed.run(pa.record_batch([pa.array(one, pa.int64())], schema=schema)) for one in asked]
     except Exception:
         return False
-    return [[n for one in each for n in one.column(0).to_pylist()] for each in answers] == [[2, 3, 4], [], [], [1, 2]]
+    return [[n for one in batches for n in one.column(0).to_pylist()] for batches in answers] == [
+        [2, 3, 4],
+        [],
+        [],
+        [1, 2],
+    ]
 
 
 def _dataset_class() -> Any:

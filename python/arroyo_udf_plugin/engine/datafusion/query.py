@@ -116,8 +116,8 @@ class Query:
             try:
                 planned(written(with_now(_text(texts, chosen)), select.table, fed), fed).execution_plan()
             except Exception as found:
-                return WrongQuery(told(found), name)
-        return WrongQuery(told(error), None)
+                return WrongQuery(error_message(found), name)
+        return WrongQuery(error_message(error), None)
 
     def run(self, batch: pa.RecordBatch) -> Iterator[Found | Failed]:
         """batch: in the schema that was given. Rows come in their order."""
@@ -168,7 +168,7 @@ class Query:
             answers = self._runs.run(fed)
         except Exception as error:
             if fed.num_rows == 1:
-                yield Failed(fed.column(_ROW.name)[0].as_py(), told(error))
+                yield Failed(fed.column(_ROW.name)[0].as_py(), error_message(error))
                 return
             half = fed.num_rows // 2
             yield from self._run(fed.slice(0, half), whole)
@@ -318,7 +318,7 @@ def expected(text: str) -> str:
     return f"write {wanted} here, not {'the end' if found[2] == 'EOF' else found[2]}"
 
 
-def told(error: Exception) -> str:
+def error_message(error: Exception) -> str:
     """What DataFusion says, without its own names."""
     text = expected(_PARSER.sub(r"\1", _NOISE.sub("", str(error)).replace(f"{TABLE}.", "")))
     for part, words in _REWORDED.items():

@@ -34,7 +34,7 @@ from ...host.runtime import Runtime
 from ...host.started import Bytes
 from .feed import check_installed, no_rows
 from .native_calls import NativeFunction, RewrittenText, with_native
-from .query import WrongQuery, told
+from .query import WrongQuery, error_message
 from .tokens import quoted
 
 _REMEMBERED = 4  # results of a function
@@ -68,7 +68,7 @@ class Whole:
         except WrongQuery:
             raise
         except Exception as error:
-            raise WrongQuery(told(error), None) from None
+            raise WrongQuery(error_message(error), None) from None
         names, types = planned.schema().names, planned.schema().types
         for name in names:
             if names.count(name) > 1:

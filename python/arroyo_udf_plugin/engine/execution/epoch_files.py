@@ -227,15 +227,15 @@ class EpochFiles:
         number = latest.epoch
         older: dict[int, RetainedEpoch] = {}
         read: set[int] = {number}
-        for each in self.numbers():
+        for epoch in self.numbers():
             with contextlib.suppress(InvalidArgument, FileNotFoundError):  # nobody needs to read it
-                if each < number:
-                    found = self.read(each)
-                    read.add(each)
+                if epoch < number:
+                    found = self.read(epoch)
+                    read.add(epoch)
                     if not found.fence:
-                        older[each] = RetainedEpoch.of(found)
-        whole = {each: one.time for each, one in older.items() if not latest.has_given_up(each)}
-        retained = {each: older[each] for each in retention.kept(whole)}
+                        older[epoch] = RetainedEpoch.of(found)
+        whole = {epoch: one.time for epoch, one in older.items() if not latest.has_given_up(epoch)}
+        retained = {epoch: older[epoch] for epoch in retention.kept(whole)}
         needed = latest.state_names.union(*(one.states for one in retained.values()))
         first = min(retained) if len(retained) >= retention.number else 0  # else a lost manifest may be put back
         for name, of in self._numbered(_STATES, ".arrow").items():
@@ -245,8 +245,8 @@ class EpochFiles:
         for name, of in self._numbered(_EPOCHS, ".applied").items():
             if of < number:  # the fence has no rows then
                 self.remove(name)
-        for each in older.keys() - retained.keys():
-            self.remove(self.name(each))
+        for epoch in older.keys() - retained.keys():
+            self.remove(self.name(epoch))
         return retained
 
     def remove(self, name: str) -> None:

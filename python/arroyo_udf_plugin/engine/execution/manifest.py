@@ -174,11 +174,11 @@ class PipelineIdentity(_Part):
                 f"{place} has checkpoints of the pipeline {epoch.pipeline!r}, not of {self.pipeline!r}: name the place "
                 "of this pipeline"
             )
-        told = difference(epoch.fingerprint, self.fingerprint)
-        if told is not None:
+        change = difference(epoch.fingerprint, self.fingerprint)
+        if change is not None:
             raise WrongCheckpoints(
-                f"{place}: the pipeline {self.pipeline!r} has changed since its checkpoints were written: {told}: undo "
-                "the change, or begin anew in another place"
+                f"{place}: the pipeline {self.pipeline!r} has changed since its checkpoints were written: {change}: "
+                "undo the change, or begin anew in another place"
             )
         others = [name for name, hash_ in self.plugins.items() if epoch.plugins.get(name) != hash_]
         if others and not allow_changed_plugin:
@@ -190,7 +190,7 @@ class PipelineIdentity(_Part):
 
 def difference(was: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
     """Of two fingerprints: what must not change, and has; None: nothing."""
-    return "; ".join(_told(*one) for one in itertools.islice(changes(was, now), 3)) or None
+    return "; ".join(_change(*one) for one in itertools.islice(changes(was, now), 3)) or None
 
 
 def _canonical(value: Any) -> str:
@@ -205,7 +205,7 @@ def _damaged(name: str, error: Exception) -> InvalidArgument:
     )
 
 
-def _told(key: str, was: Any, now: Any) -> str:
+def _change(key: str, was: Any, now: Any) -> str:
     """A change. Of long values, the parts that differ."""
     if was is NONE:
         return f"{key} is new, {_short(_chosen(now), 0)}"

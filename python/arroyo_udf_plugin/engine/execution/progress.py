@@ -47,11 +47,11 @@ class NodeProgress:
 
     @property
     def rows_in(self) -> int:
-        return sum(each.rows_in for each in self.subtasks)
+        return sum(subtask.rows_in for subtask in self.subtasks)
 
     @property
     def rows_out(self) -> int:
-        return sum(each.rows_out for each in self.subtasks)
+        return sum(subtask.rows_out for subtask in self.subtasks)
 
 
 @dataclass(frozen=True)
@@ -146,20 +146,20 @@ class MeasuredSlice(Protocol):
 
 def of_sources(planned: PlannedPipeline, slices: Sequence[MeasuredSlice]) -> Iterable[NodeProgress]:
     for number, input in enumerate(planned.inputs):
-        counters = [each.numbers.sources[number] for each in slices]
+        counters = [slice_.numbers.sources[number] for slice_ in slices]
         yield NodeProgress(input.source.name, _subtasks(counters, is_alone=False), _watermark(counters))
 
 
 def of_sinks(planned: PlannedPipeline, slices: Sequence[MeasuredSlice]) -> Iterable[NodeProgress]:
     for number, sink in enumerate(slices[0].outputs):
-        counters = [each.numbers.sinks[number] for each in slices]
+        counters = [slice_.numbers.sinks[number] for slice_ in slices]
         yield NodeProgress(sink.name, _subtasks(counters, planned.routes.is_alone(planned.routes.sinks[number])), None)
 
 
 def of_operators(planned: PlannedPipeline, slices: Sequence[MeasuredSlice]) -> Iterable[OperatorProgress]:
     for place, first in enumerate(slices[0].operators):
-        own = [each.operators[place] for each in slices]
-        counters = [each.numbers.operators[place] for each in slices]
+        own = [slice_.operators[place] for slice_ in slices]
+        counters = [slice_.numbers.operators[place] for slice_ in slices]
         statistics = [one for operator in own for one in operator.statistics()]
         yield OperatorProgress(
             name=first.name,
@@ -173,7 +173,10 @@ def of_operators(planned: PlannedPipeline, slices: Sequence[MeasuredSlice]) -> I
             retries=sum(one.retries for one in statistics),
             loop_blocked=sum(one.blocked for one in statistics),
             lag=_lag(
-                [(each.numbers.watermark, counter.watermark) for each, counter in zip(slices, counters, strict=True)]
+                [
+                    (slice_.numbers.watermark, counter.watermark)
+                    for slice_, counter in zip(slices, counters, strict=True)
+                ]
             ),
             counts=_sum([stage.counts for operator in own for stage in operator.stages]),
             failures=together(stage.failures.so_far for operator in own for stage in operator.stages),
@@ -202,9 +205,14 @@ def _lag(watermarks: Sequence[tuple[int | None, int | None]]) -> float | None:
 
 
 def _sum(counts: Sequence[Counts]) -> Counts:
-    return Counts(**{one.name: sum(getattr(each, one.name) for each in counts) for one in dataclasses.fields(Counts)})
+    return Counts(
+        **{
+            one.name: sum(getattr(stage_counts, one.name) for stage_counts in counts)
+            for one in dataclasses.fields(Counts)
+        }
+    )
 
 
 def _together(latencies: Sequence[Latency]) -> Latency:
-    counts = tuple(map(sum, zip(*(each.counts for each in latencies), strict=True)))
-    return Latency(counts, max((each.max for each in latencies), default=0.0))
+    counts = tuple(map(sum, zip(*(latency.counts for latency in latencies), strict=True)))
+    return Latency(counts, max((latency.max for latency in latencies), default=0.0))

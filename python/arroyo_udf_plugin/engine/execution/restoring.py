@@ -167,9 +167,9 @@ def _refuse_doubles(restoring: Restoring, accepted: Collection[str]) -> None:
         raise WrongCheckpoints(f"there is no sink {unknown[0]} whose rows could come twice: the sinks are {there}")
     doubled = [one for one in restoring.doubled if one.sink not in accepted]
     if doubled:
-        told = "; ".join(f"{one.sink}: {one.what}, and come again" for one in doubled)
+        reasons = "; ".join(f"{one.sink}: {one.what}, and come again" for one in doubled)
         options = " ".join(f"--accept-doubles {one.sink}" for one in doubled)
         raise WrongCheckpoints(
-            f"going back to checkpoint {restoring.epoch} would double rows: {told}. Nothing was changed. To go back "
+            f"going back to checkpoint {restoring.epoch} would double rows: {reasons}. Nothing was changed. To go back "
             f"all the same: {options}"
         )

@@ -60,12 +60,12 @@ class Savepoints:
                 self._store.create(f"{_FOLDER}{name}/{copied.epoch:010}.json", copied.written())
             except AlreadyThere:
                 raise self._taken(name) from None
-            return _told(name, copied)
+            return _savepoint(name, copied)
         raise InvalidArgument(f"{self._store.place}: checkpoints come faster than one can be copied: try it again")
 
     def listed(self) -> list[TakenSavepoint]:
         """By name."""
-        return [_told(name, self.read(name)) for name in sorted(self._found())]
+        return [_savepoint(name, self.read(name)) for name in sorted(self._found())]
 
     def read(self, name: str) -> Manifest:
         """As an epoch. Raises WrongCheckpoints if there is none, InvalidArgument for a damaged one."""
@@ -82,8 +82,8 @@ class Savepoints:
         if name not in there:
             raise WrongCheckpoints(f"{self._store.place} has no savepoint {name}")
         self._store.delete(f"{_FOLDER}{name}/{there[name]:010}.json")
-        for each in self._store.names(f"{_FOLDER}{name}/"):
-            self._store.delete(each)
+        for path in self._store.names(f"{_FOLDER}{name}/"):
+            self._store.delete(path)
 
     def _found(self) -> dict[str, int]:
         """Names with the numbers of their epochs."""
@@ -118,12 +118,14 @@ class Savepoints:
             self._store.put(own, data)
             return file.model_copy(update={"name": own})
 
-        slices = [each.model_copy(update={"operators": tuple(map(copied, each.operators))}) for each in manifest.slices]
+        slices = [
+            state.model_copy(update={"operators": tuple(map(copied, state.operators))}) for state in manifest.slices
+        ]
         return manifest.model_copy(update={"slices": tuple(slices)})
 
     def _taken(self, name: str) -> InvalidArgument:
         return InvalidArgument(f"{self._store.place} has a savepoint {name} already: write another name, or delete it")
 
 
-def _told(name: str, manifest: Manifest) -> TakenSavepoint:
+def _savepoint(name: str, manifest: Manifest) -> TakenSavepoint:
     return TakenSavepoint(name, manifest.epoch, manifest.time, sum(file.size for file in manifest.state_files))

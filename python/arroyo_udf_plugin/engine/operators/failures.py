@@ -36,7 +36,7 @@ class FailedRows:
     text: str
 
     @property
-    def told(self) -> str:
+    def message(self) -> str:
         """The first one, for people, in one line, without control characters."""
         place = f"row {self.row}" if self.file is None else f"{self.file}, row {self.row}"
         return printable(f"{place}: {self.text.partition(chr(10))[0]}")

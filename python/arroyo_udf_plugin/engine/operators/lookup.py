@@ -116,7 +116,7 @@ class LookupStage(FailingStage):
             items.append(part_of(block, rows.slice(start, STEP_ROWS), of.slice(start, STEP_ROWS), parts))
         self.counts.rows += len(block) - len(failed)
         self.counts.values += len(block) - len(failed)
-        self._pace.took(len(block), time.perf_counter() - begun, rows.nbytes if len(of) > len(block) else 0)
+        self._pace.observe(len(block), time.perf_counter() - begun, rows.nbytes if len(of) > len(block) else 0)
         return len(block), iter(items)
 
     def _key(self, block: Block, field: pa.Field, failed: dict[int, str]) -> pa.Array:
@@ -152,7 +152,7 @@ class LookupStage(FailingStage):
         assert self._condition is not None
         kept = []
         for start in range(0, len(matches.of), STEP_ROWS):
-            of, at = (each.slice(start, STEP_ROWS) for each in (matches.of, matches.at))
+            of, at = (indices.slice(start, STEP_ROWS) for indices in (matches.of, matches.at))
             for found in self._condition.run(self._rows(block, of, matches, at)):
                 if isinstance(found, Found):
                     places = ordinals(len(of), type_="int64") if found.of is None else found.of.cast(pa.int64())

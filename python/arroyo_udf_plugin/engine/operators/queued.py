@@ -124,7 +124,7 @@ class SyncStage(QueuedStage, CallStage):
             results = with_refused(called, kept, piece.refused, self._schema)
         else:
             results = self._run(piece)
-        self._pace.took(piece.n_rows, time.perf_counter() - begun, results.nbytes)
+        self._pace.observe(piece.n_rows, time.perf_counter() - begun, results.nbytes)
         return Answered(rows, results)
 
     def _run(self, piece: Piece) -> pa.RecordBatch:
@@ -211,5 +211,5 @@ class QueryStage(FailingStage):
         self.counts.values += len(block) - failed
         # Only lists that become rows make results that are larger than what they come from.
         size = sum(item.nbytes for item in items if isinstance(item, Block)) if answered > len(block) else 0
-        self._pace.took(len(block), time.perf_counter() - begun, size)
+        self._pace.observe(len(block), time.perf_counter() - begun, size)
         return len(block), iter(items)

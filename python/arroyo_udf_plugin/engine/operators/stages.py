@@ -148,7 +148,7 @@ class RunningStage(abc.ABC):
         counts.dropped += decided.dropped
         counts.dead_letters += len(decided.dead_at)
         for first in self.failures.add(decided.failures):
-            _log.info("a row failed, the first of its kind: %s", first.told, extra={"operator": self.name})
+            _log.info("a row failed, the first of its kind: %s", first.message, extra={"operator": self.name})
 
     def _holds(self, block: Block) -> int:
         """Counts its rows and bytes, and returns these."""

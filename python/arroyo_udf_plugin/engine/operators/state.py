@@ -301,8 +301,8 @@ def _celled(column: pa.Array, type_: pa.DataType) -> pa.Array:
 
 
 def _columns(schema: pa.Schema, meanings: Sequence[str] | None = None) -> str:
-    told = zip(schema, meanings or schema.names, strict=True)
-    return ", ".join(f"{what} {field.type}" for field, what in told if field.name not in _OWN)
+    pairs = zip(schema, meanings or schema.names, strict=True)
+    return ", ".join(f"{what} {field.type}" for field, what in pairs if field.name not in _OWN)
 
 
 def _rises(ids: pa.UInt64Array) -> bool:

@@ -187,8 +187,8 @@ class SliceTime:
     def __init__(self, inputs: Sequence[EventClock], watermarks: Sequence[int | None] = ()) -> None:
         """inputs: of the partitions. watermarks: of all slices before a restart; none: it begins."""
         self._inputs, self._lowest = inputs, Lowest(len(inputs))
-        for each in inputs:
-            each.restore(watermarks)
+        for clock in inputs:
+            clock.restore(watermarks)
         self.time = inputs[0].time
 
     def after(self, input: int, block: Block) -> int | None:

@@ -65,8 +65,8 @@ class Plugins:
                 if function.kind not in ("sync", "async"):
                     self._problems.add(at, f"{function.name} is {function.kind}, and no row can call it")
                 elif function.timeout is not None and operator.isolation != "process":
-                    told = f"{function.name} has a timeout, and only worker processes keep one"
-                    self._problems.add(at, f'{told}: write isolation = "process"')
+                    message = f"{function.name} has a timeout, and only worker processes keep one"
+                    self._problems.add(at, f'{message}: write isolation = "process"')
             elif plugin is not None:
                 self._problems.add(at, f"{file} has no function {name}: {nearest(name, plugin.functions)}")
         return found if len(found) == len(operator.functions) else None
@@ -84,14 +84,14 @@ def _where(
     operator: Functions | WholeQuery, parallelism: int, key: Key, problems: Problems, **limits: int | None
 ) -> Where:
     """Where an operator's functions run: the workers of all slices. limits: of each worker."""
-    each = max(1, cores() // parallelism) if operator.workers == "auto" else operator.workers
+    per_slice = max(1, cores() // parallelism) if operator.workers == "auto" else operator.workers
     try:
         chosen = Where(
             isolation=operator.isolation,
             workers=operator.workers,
             **limits,
         )
-        return chosen if chosen.isolation == "thread" else dataclasses.replace(chosen, workers=each * parallelism)
+        return chosen if chosen.isolation == "thread" else dataclasses.replace(chosen, workers=per_slice * parallelism)
     except InvalidArgument as error:
         problems.add((*key, "isolation"), str(error))
         return Where()
@@ -102,7 +102,10 @@ def check_dead_letters(pipeline: Pipeline, problems: Problems) -> None:
         ("operators", place, name): getattr(operator, name, "fail")
         for place, operator in enumerate(pipeline.operators)
         for name in ("on_error", "on_timeout", "on_late")
-    } | {(*told.key, "bad_records"): getattr(told.model, "bad_records", "fail") for told in sources_of(pipeline)}
+    } | {
+        (*declaration.key, "bad_records"): getattr(declaration.model, "bad_records", "fail")
+        for declaration in sources_of(pipeline)
+    }
     wanting = [key for key, policy in policies.items() if policy == "dead_letter"]
     if pipeline.dead_letters is None:
         for key in wanting:

@@ -80,16 +80,18 @@ class Planned:
     @property
     def fingerprint(self) -> Mapping[str, Any]:
         """What must be the same for a resume, by name. Plugins' hashes are compared apart."""
-        told = described(self.pipeline)
+        data = described(self.pipeline)
         first, *others = self.inputs
-        further = {one.told.name: one.fingerprint(told["sources"][one.told.name]["source"]) for one in others}
+        further = {
+            one.declaration.name: one.fingerprint(data["sources"][one.declaration.name]["source"]) for one in others
+        }
         return {
             "name": self.name,
-            **first.fingerprint(told["source"]),
+            **first.fingerprint(data["source"]),
             **({"sources": further} if further else {}),
-            "operators": [one.asked(own) for one, own in zip(self.pipeline.operators, told["operators"], strict=True)],
-            "sinks": [_in_a_row(one) for one in told["sinks"]],
-            "dead letters": told["dead_letters"] and _in_a_row(told["dead_letters"]),
+            "operators": [one.asked(own) for one, own in zip(self.pipeline.operators, data["operators"], strict=True)],
+            "sinks": [_in_a_row(one) for one in data["sinks"]],
+            "dead letters": data["dead_letters"] and _in_a_row(data["dead_letters"]),
             "columns": [
                 {field.name: str(field.type) for field in schema}
                 for key, _, _, schema in self.outputs()
@@ -123,7 +125,9 @@ class Planned:
     def functions(self) -> list[str]:
         """The names of all that operators call, for people."""
         groupings = [stages.grouping for stages in self.chain.stages if isinstance(stages, GroupPlan)]
-        of_queries = [one for each in groupings if isinstance(each, Collecting) for one in each.functions.values()]
+        of_queries = [
+            one for grouping in groupings if isinstance(grouping, Collecting) for one in grouping.functions.values()
+        ]
         return [function.where for function in (*(call.function for call in self.calls), *of_queries)]
 
     @property
@@ -193,8 +197,8 @@ class Planned:
 
     def letter(self, dead: Dead) -> pa.RecordBatch:
         """Dead letters as rows of their sink."""
-        told, own = self.columns.letters(dead.rows, dead.letters)
-        return pa.RecordBatch.from_arrays([*own, *told.columns], schema=self.letter_schema)
+        letters, own = self.columns.letters(dead.rows, dead.letters)
+        return pa.RecordBatch.from_arrays([*own, *letters.columns], schema=self.letter_schema)
 
 
 def plan(pipeline: Pipeline, environment: Mapping[str, str] = os.environ) -> Planned:
@@ -207,10 +211,10 @@ def plan(pipeline: Pipeline, environment: Mapping[str, str] = os.environ) -> Pla
         hidden = [dataclasses.replace(one, text=secrets.hidden(one.text)) for one in error.problems]
         raise InvalidPipeline(hidden) from None
     sources: list[Source | None] = []
-    for told in sources_of(chosen):
+    for declaration in sources_of(chosen):
         sources.append(None)
-        with problems.at(*told.key):
-            sources[-1] = told.model.source(chosen.parallelism)
+        with problems.at(*declaration.key):
+            sources[-1] = declaration.model.source(chosen.parallelism)
     plugins = contextlib.ExitStack()
     try:
         return _checked(pipeline, chosen, secrets, sources, plugins, problems)
@@ -230,12 +234,14 @@ def _checked(
 ) -> Planned:
     every = list(zip(sources_of(chosen), sources, strict=True))
     columns = [None if source is None else Columns(source.schema) for source in sources]
-    for (told, source), own in zip(every, columns, strict=True):
-        if own is not None and told.event_time is not None:
-            with problems.at(*told.time_key, "column"):
-                check_times(watermarks_of(own, told.event_time), source, own)
+    for (declaration, source), own in zip(every, columns, strict=True):
+        if own is not None and declaration.event_time is not None:
+            with problems.at(*declaration.time_key, "column"):
+                check_times(watermarks_of(own, declaration.event_time), source, own)
         if chosen.has_checkpoints and source is not None and not source.resumable:
-            problems.add(told.key, f"{source.name} cannot be read again, so it has no checkpoints: leave them out")
+            problems.add(
+                declaration.key, f"{source.name} cannot be read again, so it has no checkpoints: leave them out"
+            )
     check_dead_letters(chosen, problems)
     if chosen.checkpoints is not None and chosen.checkpoints.place is not None:
         with problems.at("checkpoints", "place"):
@@ -247,8 +253,10 @@ def _checked(
         with problems.at("sinks", place):
             _ = sink.typed
     inputs = [
-        OpenInput(HidingSource(source, secrets) if secrets else source, own, told, secrets, Failures(secrets.hidden))
-        for (told, source), own in zip(every, kept, strict=True)
+        OpenInput(
+            HidingSource(source, secrets) if secrets else source, own, declaration, secrets, Failures(secrets.hidden)
+        )
+        for (declaration, source), own in zip(every, kept, strict=True)
         if source is not None and own is not None
     ]
     if len(inputs) < len(sources) or chain is None or problems.found:

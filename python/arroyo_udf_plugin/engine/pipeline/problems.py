@@ -44,8 +44,8 @@ class InvalidPipeline(InvalidArgument):
             place = f"{file}:{line}: " if file and line else f"{file}: " if file else ""
             super().__init__(f"{place}{problem}")
         else:
-            told = [f"  line {line}: {problem}" if line else f"  {problem}" for line, problem in where]
-            super().__init__("\n".join([f"{file or 'the pipeline'} has {len(where)} errors:", *told]))
+            texts = [f"  line {line}: {problem}" if line else f"  {problem}" for line, problem in where]
+            super().__init__("\n".join([f"{file or 'the pipeline'} has {len(where)} errors:", *texts]))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.problems, self.file, self.lines)

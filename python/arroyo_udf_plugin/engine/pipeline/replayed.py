@@ -77,8 +77,8 @@ class Choice:
             if not any(file == one and first <= number <= last for one, number in known):
                 what = f"row {first}" if first == last else f"row from {first} to {last}"
                 files = sorted({one for one, _ in known})[:3]
-                told = f"; there are some of {', '.join(files)}" if files else ""
-                raise InvalidArgument(f"{place}: there is no dead letter of {file}, {what}{told}")
+                hint = f"; there are some of {', '.join(files)}" if files else ""
+                raise InvalidArgument(f"{place}: there is no dead letter of {file}, {what}{hint}")
 
 
 @dataclasses.dataclass
@@ -198,10 +198,10 @@ class _Replayed:
         self._times[origin] = times
 
     def position(self) -> Json:
-        told: dict[str, dict[str, list[int]]] = {}
+        positions: dict[str, dict[str, list[int]]] = {}
         for (file, number), times in self._times.items():
-            told.setdefault(file, {}).setdefault(str(times), []).append(number)
-        return told
+            positions.setdefault(file, {}).setdefault(str(times), []).append(number)
+        return positions
 
 
 def _origins(letters: pa.Table) -> list[Origin]:
@@ -219,7 +219,7 @@ class LetterInput(OpenInput):
         return None
 
     def event_time(self) -> EventClock | None:
-        return None if self.told.event_time is None else StillTime()
+        return None if self.declaration.event_time is None else StillTime()
 
     def admit(self, rows: Rows) -> list[Block | Dead]:
         block = self.columns.block(rows)
@@ -246,7 +246,7 @@ def replaying(planned: Planned, choice: Choice, ended: Callable[[], None]) -> tu
         return pa.Table.from_batches(model.shown(schema), schema)
 
     source = LetterSource(name, schema, read, choice, ended, counts)
-    replayed = LetterInput(source, Columns(schema), like.told, like.secrets, like.failures, like)
+    replayed = LetterInput(source, Columns(schema), like.declaration, like.secrets, like.failures, like)
     return dataclasses.replace(planned, inputs=[replayed]), counts
 
 

@@ -59,13 +59,15 @@ def check_meaning(text: Text, expressions: Iterable[Expression]) -> None:
         if not isinstance(node, Operation):
             continue
         if node.operators[0] == "similar":
-            told = "SIMILAR TO would be a regular expression of any part of the text: write LIKE, or ~ '^(San|Santa) '"
-            raise Wrong(told, _of_name(node.part, "similar", node.start))
+            reason = (
+                "SIMILAR TO would be a regular expression of any part of the text: write LIKE, or ~ '^(San|Santa) '"
+            )
+            raise Wrong(reason, _of_name(node.part, "similar", node.start))
         interval = next((child for child in node.children if _has_days(text, child)), None)
         if node.operators[0] in _COMPARISONS and interval is not None:
-            told = "days and hours of intervals are compared one by one, so that 31 hours are less than 1 day: "
+            reason = "days and hours of intervals are compared one by one, so that 31 hours are less than 1 day: "
             other = f"a > b + {text.cut(interval.part)}"
-            raise Wrong(f"{told}write {other} instead of a - b > {text.cut(interval.part)}", interval.start)
+            raise Wrong(f"{reason}write {other} instead of a - b > {text.cut(interval.part)}", interval.start)
 
 
 def _has_days(text: Text, expression: Expression) -> bool:
@@ -92,10 +94,10 @@ def check_syntax(text: Text, part: Tokens) -> None:
         if (found := _PARSER.search(str(error))) is None:
             return  # what names mean is not known to it yet
         place = _PLACE.search(found[1])
-        told = expected(_PLACE.sub("", found[1]))
-        if "MATCH_CONDITION" in told:
-            told = "ASOF JOIN is not supported: write JOIN ... ON a.window = b.window"
-        raise Wrong(told, _offset(text.text, place) if place else end) from None
+        reason = expected(_PLACE.sub("", found[1]))
+        if "MATCH_CONDITION" in reason:
+            reason = "ASOF JOIN is not supported: write JOIN ... ON a.window = b.window"
+        raise Wrong(reason, _offset(text.text, place) if place else end) from None
 
 
 def _readable(text: str, part: Tokens) -> str:
@@ -127,15 +129,15 @@ def wrong_query(
     if found := _COLUMN.search(text):
         name = found[1].replace('"', "").split(".")
         if name[-1] in ungrouped:
-            told = f"{name[-1]} is neither in GROUP BY nor in an aggregate: write it there, or max({name[-1]})"
-            return Wrong(told, _of_name(part, name[-1], at))
+            hint = f"{name[-1]} is neither in GROUP BY nor in an aggregate: write it there, or max({name[-1]})"
+            return Wrong(hint, _of_name(part, name[-1], at))
         known = [column for column in schema.names if not column.startswith("__")]
         offset = _of_name(part, name[-1], at)
         if any(token.start == offset and token.kind == "quoted" for token in part):
-            told = f"{nearest(name[-1], known)}, or '{name[-1]}' in single quotes for a text"
+            hint = f"{nearest(name[-1], known)}, or '{name[-1]}' in single quotes for a text"
         else:
-            told = nearest_column(name[-1], known)
-        return Wrong(f"there is no column {'.'.join(name)}: {told}", offset)
+            hint = nearest_column(name[-1], known)
+        return Wrong(f"there is no column {'.'.join(name)}: {hint}", offset)
     if found := _FUNCTION.search(text) or _OPERATOR.search(text):
         return Wrong(_unknown(found[1], functions), _of_name(part, found[1], at))
     if found := _TYPE.fullmatch(text):

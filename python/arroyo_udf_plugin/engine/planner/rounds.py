@@ -2,7 +2,7 @@
 
     conditions without calls ──► arguments ──► calls ──► ... ──► conditions with them ──► ... ──► items
 
-`steps` says what is computed and called, and when. Here each moment becomes a query that computes columns and checks
+`steps` says what is computed and called, and when. Here each stage becomes a query that computes columns and checks
 conditions, or the operators that make calls. Conditions are checked in the order in which they are written, but for
 those without calls that cannot fail: these come first. The calls of the items are made only for rows that remain.
 
@@ -82,7 +82,7 @@ class Rounds:
             texts |= scope.texts(parts)
         same = {} if scope is not None else same_names(parts, self._table)
         self._steps = ComputedSteps(text, udfs, flow, node.schema.names, self._table, texts, same)
-        self._conditions: list[tuple[int, str]] = []  # each with the moment of the query that checks it
+        self._conditions: list[tuple[int, str]] = []  # each with the stage of the query that checks it
 
     def built(self, wanted: Sequence[Wanted] | None = None, with_time: bool = False) -> Node:
         """The rows of the result. wanted: the columns that they must have, by position. with_time: with the event time,
@@ -157,38 +157,38 @@ class Rounds:
         """All that is before the last query."""
         steps = self._steps
         last = max([steps.floor, *map(steps.query_after, items.values())])
-        for moment in range(last):
-            if moment % 2:
-                self._call({result: made for result, made in steps.calls.items() if made.moment == moment})
+        for stage in range(last):
+            if stage % 2:
+                self._call({result: made for result, made in steps.calls.items() if made.stage == stage})
                 continue
-            columns = {name: one for name, one in steps.columns.items() if one.moment == moment}
-            if columns or any(at == moment for at, _ in self._conditions):
-                needed = self._needed(moment, items)
+            columns = {name: one for name, one in steps.columns.items() if one.stage == stage}
+            if columns or any(at == stage for at, _ in self._conditions):
+                needed = self._needed(stage, items)
                 kept = {name: quoted(name) for name in self._node.schema.names if name in needed}
                 texts = {name: one.text for name, one in columns.items()}
                 nodes = {name: one.node for name, one in columns.items()}
-                self._query_over({**kept, **texts}, nodes, "arguments", moment)
+                self._query_over({**kept, **texts}, nodes, "arguments", stage)
 
-    def _needed(self, moment: int, items: Mapping[str, str]) -> set[str]:
-        """The names of columns that are used behind the query of this moment."""
-        texts = [*items.values(), *(text for at, text in self._conditions if at > moment)]
-        texts += [one.text for one in self._steps.columns.values() if one.moment > moment]
+    def _needed(self, stage: int, items: Mapping[str, str]) -> set[str]:
+        """The names of columns that are used behind the query of this stage."""
+        texts = [*items.values(), *(text for at, text in self._conditions if at > stage)]
+        texts += [one.text for one in self._steps.columns.values() if one.stage > stage]
         names = {name for text in texts for name in names_in(text)}
         for made in self._steps.calls.values():
-            if made.moment > moment:
+            if made.stage > stage:
                 names |= {*made.columns, made.guard or ""}
         return names
 
     def _query_over(
-        self, items: Mapping[str, str], parts: Mapping[str, Expression | None], name: str, moment: int
+        self, items: Mapping[str, str], parts: Mapping[str, Expression | None], name: str, stage: int
     ) -> None:
         try:
-            self._node = self._flow.query(self._node, self._select(items, moment), name, self._query.at)
+            self._node = self._flow.query(self._node, self._select(items, stage), name, self._query.at)
         except WrongQuery as error:
             raise self._wrong(error, parts) from None
 
-    def _select(self, items: Mapping[str, str], moment: int) -> Select:
-        where = "\n) AND (".join(text for at, text in self._conditions if at == moment)
+    def _select(self, items: Mapping[str, str], stage: int) -> Select:
+        where = "\n) AND (".join(text for at, text in self._conditions if at == stage)
         return Select(items, f"({where}\n)" if where else None, self._table)
 
     def _wrong(self, error: WrongQuery, parts: Mapping[str, Expression | None]) -> Wrong:

@@ -59,8 +59,8 @@ class ChosenSettings:
     def checkpoints(self) -> Checkpoints | None:
         """How often they are and how many are kept, if a file says so."""
         names = {"every": "checkpoint_interval", "every_rows": "checkpoint_rows", "retain": "retained_checkpoints"}
-        told = {key: self._values[name] for key, name in names.items() if name in self._values}
-        return Checkpoints(**told) if told else None
+        values = {key: self._values[name] for key, name in names.items() if name in self._values}
+        return Checkpoints(**values) if values else None
 
     def letters(self) -> Output | None:
         from ..connectors.parts import Parts

@@ -11,7 +11,7 @@ What decides whether a call is made is computed once, as a column: so it decides
 contains is neither paid for nor drawn twice. Calls in CASE, COALESCE, AND and OR, and all that is computed for them
 alone, are for rows that reach them.
 
-Even moments are queries, odd ones are calls. A step takes place at the first moment at which its columns are there.
+Even stages are queries, odd ones are calls. A step takes place at the first stage in which its columns are there.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .text import Text, Wrong
 
 _SHORT = 200  # characters of a definition that is written again, where that saves a query
 BEFORE = -1
-"""The moment of the columns that are there from the beginning."""
+"""The stage of the columns that are there from the beginning."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,11 @@ def also(guard: RowGuard | None, column: str, test: str, implied: bool = False) 
 
 @dataclass(frozen=True)
 class Computed:
-    """A column that a query computes. node: what it is of, for errors. moment: of the query."""
+    """A column that a query computes. node: what it is of, for errors. stage: of the query."""
 
     text: str
     node: Expression
-    moment: int
+    stage: int
     is_volatile: bool
 
 
@@ -72,7 +72,7 @@ class Made:
     udf: PlannedUdf
     columns: Sequence[str]
     guard: str | None
-    moment: int
+    stage: int
 
     def text(self, result: str) -> str:
         """As a pipeline has it."""
@@ -90,7 +90,7 @@ class _Known:
 
 
 class ComputedSteps:
-    """columns, calls: by the column that they make. floor: nothing takes place before this moment, from now on."""
+    """columns, calls: by the column that they make. floor: nothing takes place before this stage, from now on."""
 
     def __init__(
         self,
@@ -115,18 +115,18 @@ class ComputedSteps:
 
     # ---- Moments ----
 
-    def moment(self, text: str) -> int:
+    def stage_of(self, text: str) -> int:
         """When all columns in it are there."""
-        return max(map(self._moment, names_in(text)), default=BEFORE)
+        return max(map(self._stage_of, names_in(text)), default=BEFORE)
 
     def query_after(self, text: str) -> int:
         """The first query that can compute it."""
-        found = self.moment(text)
+        found = self.stage_of(text)
         return max(self.floor, found + 1 if found % 2 else found + 2)
 
-    def _moment(self, name: str) -> int:
+    def _stage_of(self, name: str) -> int:
         found = self.columns.get(name) or self.calls.get(name)
-        return BEFORE if found is None else found.moment
+        return BEFORE if found is None else found.stage
 
     # ---- Expressions ----
 
@@ -282,10 +282,10 @@ class ComputedSteps:
         if own is not None:
             made = self._column(Constant(call.part), f"({own.text}) IS TRUE", None, f"__g{number}")
         needed = [quoted(column) for column in columns] + ([made] if made else [])
-        ready = max(map(self.moment, needed), default=BEFORE)
-        moment = max(self.floor + 1, ready + 2 if ready % 2 else ready + 1)
+        ready = max(map(self.stage_of, needed), default=BEFORE)
+        stage = max(self.floor + 1, ready + 2 if ready % 2 else ready + 1)
         result = f"__r{number}"
-        self.calls[result] = Made(call, udf, columns, None if made is None else _unquoted(made), moment)
+        self.calls[result] = Made(call, udf, columns, None if made is None else _unquoted(made), stage)
         text = result
         for one in others:
             text = f"CASE WHEN {one.made} THEN {one.text} ELSE {text} END"

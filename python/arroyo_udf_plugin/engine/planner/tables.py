@@ -91,9 +91,9 @@ def source_of(table: CreateTable) -> Input:
     known = model.metadata_keys
     for column in table.columns or ():
         if (asked := column.metadata) is not None and asked.value not in known:
-            told = nearest(asked.value, known) if known else "it has none. Leave the column out"
+            hint = nearest(asked.value, known) if known else "it has none. Leave the column out"
             connector = table.options["connector"].value
-            raise Wrong(f"the connector {connector} has no metadata '{asked.value}': {told}", asked.at)
+            raise Wrong(f"the connector {connector} has no metadata '{asked.value}': {hint}", asked.at)
     return _made(table, model.of_table, _IDLE)
 
 

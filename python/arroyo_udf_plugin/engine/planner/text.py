@@ -62,8 +62,8 @@ class Text:
     def refused(self, wrong: Sequence[Wrong]) -> InvalidQuery:
         """All that is wrong, in one error."""
         places = list(self._places(wrong))
-        told = [f"{self.file}:{one.start[0]}:{one.start[1]}: {one.text}" for one in places]
-        return InvalidQuery("\n".join(told), places)
+        lines = [f"{self.file}:{one.start[0]}:{one.start[1]}: {one.text}" for one in places]
+        return InvalidQuery("\n".join(lines), places)
 
     def _places(self, wrong: Sequence[Wrong]) -> Iterator[ErrorPlace]:
         for one in sorted(wrong, key=lambda one: one.at):

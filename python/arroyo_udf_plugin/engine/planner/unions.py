@@ -52,8 +52,8 @@ def _unlike(nodes: Sequence[Node], places: Sequence[int], column: int) -> Wrong:
     """What to say about a column whose types do not go together."""
     types = [_type(node, column) for node in nodes]
     number = next(number for number, type_ in enumerate(types) if type_ != types[0])
-    told = f"column {nodes[number].names[column]} is {types[number]} here, and {types[0]} in the first SELECT"
-    return Wrong(f"{told}: write CAST(... AS ...)", places[number])
+    reason = f"column {nodes[number].names[column]} is {types[number]} here, and {types[0]} in the first SELECT"
+    return Wrong(f"{reason}: write CAST(... AS ...)", places[number])
 
 
 def _type(node: Node, column: int) -> pa.DataType:

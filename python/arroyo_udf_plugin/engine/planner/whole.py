@@ -160,14 +160,14 @@ def _as_wanted(
 ) -> Node:
     own = node.schema.names
     if wanted is not None and len(wanted) != len(own):
-        told = ", ".join(one.name for one in wanted)
-        raise Wrong(f"the SELECT has {len(own)} columns, and the table {len(wanted)}: {told}", at)
+        columns = ", ".join(one.name for one in wanted)
+        raise Wrong(f"the SELECT has {len(own)} columns, and the table {len(wanted)}: {columns}", at)
     texts = [quoted(column) for column in own]
     for place, one in enumerate(wanted or ()):
         found = texts[place] if one.type is None else cast_to(texts[place], node.schema.types[place], one.type)
         if found is None:
-            told = f"{one.name} is {one.type} in the table, and this is {node.schema.types[place]}"
-            raise Wrong(f"{told}: write CAST(... AS ...)", at)
+            reason = f"{one.name} is {one.type} in the table, and this is {node.schema.types[place]}"
+            raise Wrong(f"{reason}: write CAST(... AS ...)", at)
         texts[place] = found
     names = names if wanted is None else [one.name for one in wanted]
     for column in names:

@@ -14,7 +14,7 @@ from functools import partial
 import pyarrow as pa
 
 from ..datafusion.feed import TABLE, Feed, Single, works
-from ..datafusion.query import WrongQuery, planned, settled, told, written
+from ..datafusion.query import WrongQuery, error_message, planned, settled, written
 from ..datafusion.tokens import quoted, tokens, without_layout
 from .partials import COUNT, Parted, column, part_name, parted, without_order
 from .spans import Window, is_time
@@ -139,7 +139,7 @@ class GroupingPlan:
             asked = written(self.text(texts, []), self._grouping.table, fed)
             planned(asked, fed).execution_plan()
         except Exception as error:
-            raise WrongQuery(told(error), None) from None
+            raise WrongQuery(error_message(error), None) from None
 
     def _asked(self, items: Sequence[str], given: pa.Schema, schema: pa.Schema) -> Aggregation:
         return Aggregation(partial(self.text, items), given, schema, self._by, self._grouping.table)
@@ -154,8 +154,8 @@ class GroupingPlan:
                 try:
                     self._types_of([text], self._given)
                 except Exception as found:
-                    raise WrongQuery(told(found), name) from None
-            raise WrongQuery(told(error), None) from None
+                    raise WrongQuery(error_message(found), name) from None
+            raise WrongQuery(error_message(error), None) from None
 
     def _types_of(self, items: Sequence[str], given: pa.Schema) -> list[pa.DataType]:
         """Raises what DataFusion raises."""

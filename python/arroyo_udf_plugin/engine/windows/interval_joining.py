@@ -59,8 +59,10 @@ class IntervalJoined:
         ]
         types = {side.schema.field(joining.time).type for side in self._sides}
         if len(types) > 1:
-            told = " and ".join(sorted(map(str, types)))
-            raise WrongQuery(f"the event times of both sides have one type, and these are {told}: cast one", "time")
+            type_names = " and ".join(sorted(map(str, types)))
+            raise WrongQuery(
+                f"the event times of both sides have one type, and these are {type_names}: cast one", "time"
+            )
         self._query = self._planned(joining, self._within)
         self.schema = self._query.schema
         self._pairs: list[Asked] = []  # by the side whose rows are new

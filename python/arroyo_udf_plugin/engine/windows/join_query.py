@@ -14,7 +14,7 @@ import pyarrow as pa
 from ...errors import InvalidArgument
 from ..datafusion.feed import FeedOfTwo, planned_tables
 from ..datafusion.native_calls import RewrittenText, with_native
-from ..datafusion.query import WrongQuery, settled, told
+from ..datafusion.query import WrongQuery, error_message, settled
 from ..datafusion.tokens import quoted, tokens, with_now
 from .spans import Hop
 
@@ -133,8 +133,8 @@ class JoinQuery:
             try:
                 self._types({name: text}, "true")
             except Exception as found:
-                return WrongQuery(told(found), name)
-        return WrongQuery(told(error), "on")
+                return WrongQuery(error_message(found), name)
+        return WrongQuery(error_message(error), "on")
 
     def _types(self, items: Mapping[str, str], on: str) -> list[pa.DataType]:
         """Of the columns, and the time. Raises what DataFusion raises."""

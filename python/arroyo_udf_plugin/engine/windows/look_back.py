@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from ..connectors.cells import CellType, decoded
 from ..datafusion.feed import TABLE
-from ..datafusion.query import WrongQuery, planned, settled, told, written
+from ..datafusion.query import WrongQuery, error_message, planned, settled, written
 from ..datafusion.tokens import quoted, tokens
 from .grouping import BatchQuery
 from .spans import before, is_time, later
@@ -170,8 +170,8 @@ class LookedBack:
                 try:
                     self._types_of([text])
                 except Exception as found:
-                    raise WrongQuery(told(found), name) from None
-            raise WrongQuery(told(error), None) from None
+                    raise WrongQuery(error_message(found), name) from None
+            raise WrongQuery(error_message(error), None) from None
 
     def _types_of(self, items: Iterable[str]) -> list[pa.DataType]:
         """Raises what DataFusion raises."""
