@@ -251,12 +251,12 @@ def configured(file: Path | None, flags: Mapping[str, Any], environment: Mapping
     sources["environment"] = _of_environment(environment)
     sources["flags"] = flags
     merged: dict[str, Any] = {}
-    for one in sources.values():
-        _merge(merged, one)
+    for source in sources.values():
+        _merge(merged, source)
     try:
         return Configured(_Alone(**merged), sources)
     except pydantic.ValidationError as error:
-        texts = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()]
+        texts = [f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors()]
         raise InvalidArgument("the configuration is wrong: " + "; ".join(texts)) from None
 
 
@@ -298,7 +298,7 @@ def _read(file: Path) -> Mapping[str, Any]:
 
 def _underscored(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {name.replace("-", "_"): _underscored(one) for name, one in value.items()}
+        return {name.replace("-", "_"): _underscored(item) for name, item in value.items()}
     return value
 
 

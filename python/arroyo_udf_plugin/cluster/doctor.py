@@ -76,18 +76,20 @@ def _data(settings: Settings) -> str:
     folder = settings.data.absolute()
     if not folder.is_dir():
         raise Unsound(f"{folder} is not there: start the cluster once, or name the folder by --data")
-    found = folder.stat()
-    if found.st_uid != os.geteuid():
-        raise Unsound(f"{folder} belongs to another user (uid {found.st_uid}): run this, and the cluster, as that user")
-    if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise Unsound(f"others can read {folder} (mode {stat.S_IMODE(found.st_mode):o}): chmod 700 {folder}")
+    status = folder.stat()
+    if status.st_uid != os.geteuid():
+        raise Unsound(
+            f"{folder} belongs to another user (uid {status.st_uid}): run this, and the cluster, as that user"
+        )
+    if status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise Unsound(f"others can read {folder} (mode {stat.S_IMODE(status.st_mode):o}): chmod 700 {folder}")
     return str(folder)
 
 
 def _disk(settings: Settings) -> str:
-    found = shutil.disk_usage(settings.data)
-    space = f"{found.free / 1e9:.1f} GB of {found.total / 1e9:.1f} GB are free"
-    if found.free < _LEAST_FREE:
+    usage = shutil.disk_usage(settings.data)
+    space = f"{usage.free / 1e9:.1f} GB of {usage.total / 1e9:.1f} GB are free"
+    if usage.free < _LEAST_FREE:
         raise Unsound(f"{space}: make room, or jobs stop with it")
     return space
 
@@ -118,8 +120,8 @@ def _database(settings: Settings) -> str:
     with _opened(settings) as database:
         database.check()
         with database.read() as session:
-            if database.is_sqlite and (found := session.execute(text("PRAGMA quick_check(1)")).scalar()) != "ok":
-                raise Unsound(f"{database.url} is damaged ({found}): restore a copy")
+            if database.is_sqlite and (result := session.execute(text("PRAGMA quick_check(1)")).scalar()) != "ok":
+                raise Unsound(f"{database.url} is damaged ({result}): restore a copy")
             now = totals(session)
         return f"{database.url}, revision {LATEST}, {now.pipelines:,} pipelines"
 

@@ -163,12 +163,12 @@ def _failed(task: Task, error: BaseException) -> JobReport:
 
 def _is_wrong(error: InvalidPipeline, task: Task) -> bool:
     """Of a pipeline that has run before, what it names may only be gone for a while."""
-    return not task.resume_at or any(one.error is Outside for one in error.problems)
+    return not task.resume_at or any(problem.error is Outside for problem in error.problems)
 
 
 def _outage(error: BaseException) -> str:
     if isinstance(error, InvalidPipeline):
-        return next((one.service for one in error.problems if one.service), "")
+        return next((problem.service for problem in error.problems if problem.service), "")
     return service_of(error)
 
 

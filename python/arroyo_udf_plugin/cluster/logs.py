@@ -58,8 +58,8 @@ def _operator() -> str | None:
 
 
 def _fields(record: logging.LogRecord) -> dict[str, object]:
-    found = {name: record.__dict__.get(name) for name in _FIELDS}
-    return {name: value for name, value in found.items() if value is not None}
+    values = {name: record.__dict__.get(name) for name in _FIELDS}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 class _Text(logging.Formatter):

@@ -91,47 +91,53 @@ class JobNumbers(TypedDict, total=False):
 def numbers_of(generation: int, now: Progress, graph: Mapping[str, Any]) -> JobNumbers:
     """graph: as `graph_of` makes it."""
     parts = numbered(
-        [(one, _node_numbers(one, ("sent",))) for one in now.sources],
-        [(one, _node_numbers(one, ("recv", "sent")) | _of_operator(one)) for one in now.operators],
-        [(one, _node_numbers(one, ("recv",))) for one in now.sinks],
+        [(source, _node_numbers(source, ("sent",))) for source in now.sources],
+        [(operator, _node_numbers(operator, ("recv", "sent")) | _of_operator(operator)) for operator in now.operators],
+        [(sink, _node_numbers(sink, ("recv",))) for sink in now.sinks],
     )
     counts = {name: getattr(now, name) for name in ("rows_in", "rows_out", "dropped", "dead_letters")}
     nodes = {
-        str(node["node_id"]): {"operator": node["operator"], "name": one.name, **numbers}
-        for node, (one, numbers) in zip(graph["nodes"], parts, strict=True)
+        str(node["node_id"]): {"operator": node["operator"], "name": progress.name, **numbers}
+        for node, (progress, numbers) in zip(graph["nodes"], parts, strict=True)
     }
     return cast(JobNumbers, {"generation": generation, **counts, "nodes": nodes})
 
 
 def _node_numbers(node: NodeProgress, ways: Sequence[str]) -> dict[str, Any]:
     """ways: in which rows pass it."""
-    subtasks = {str(index): _subtask(one, ways) for index, one in enumerate(node.subtasks)}
+    subtasks = {str(index): _subtask(subtask, ways) for index, subtask in enumerate(node.subtasks)}
     return {"subtasks": subtasks} | _known(watermark=node.watermark and node.watermark // 1000)
 
 
-def _subtask(one: Subtask, ways: Sequence[str]) -> SubtaskNumbers:
+def _subtask(subtask: Subtask, ways: Sequence[str]) -> SubtaskNumbers:
     numbers: SubtaskNumbers = {}
     if "recv" in ways:
-        numbers |= {"messages_recv": one.rows_in, "bytes_recv": one.bytes_in}
+        numbers |= {"messages_recv": subtask.rows_in, "bytes_recv": subtask.bytes_in}
     if "sent" in ways:
-        numbers |= {"messages_sent": one.rows_out, "bytes_sent": one.bytes_out, "blocked": round(one.blocked, 3)}
+        numbers |= {
+            "messages_sent": subtask.rows_out,
+            "bytes_sent": subtask.bytes_out,
+            "blocked": round(subtask.blocked, 3),
+        }
     return numbers
 
 
-def _of_operator(one: OperatorProgress) -> dict[str, Any]:
-    buckets = {str(bucket): rows for bucket, rows in enumerate(one.latency.counts) if rows}
+def _of_operator(operator: OperatorProgress) -> dict[str, Any]:
+    buckets = {str(bucket): rows for bucket, rows in enumerate(operator.latency.counts) if rows}
     return _known(
-        in_flight=one.in_flight,
-        held=one.held,
-        held_by_order=one.held_by_order,
-        backing_off=one.backing_off,
-        stuck=one.stuck,
-        retries=one.retries,
-        loop_blocked=one.loop_blocked,
-        outcomes=_known(**{name: count for name, count in dataclasses.asdict(one.counts).items() if name != "rows"}),
+        in_flight=operator.in_flight,
+        held=operator.held,
+        held_by_order=operator.held_by_order,
+        backing_off=operator.backing_off,
+        stuck=operator.stuck,
+        retries=operator.retries,
+        loop_blocked=operator.loop_blocked,
+        outcomes=_known(
+            **{name: count for name, count in dataclasses.asdict(operator.counts).items() if name != "rows"}
+        ),
         latency=buckets,
-        latency_max=one.latency.max,
-    ) | ({} if one.lag is None else {"lag": one.lag})
+        latency_max=operator.latency.max,
+    ) | ({} if operator.lag is None else {"lag": operator.lag})
 
 
 def _known(**numbers: Any) -> dict[str, Any]:
@@ -229,24 +235,24 @@ def taken(now: Progress, graph: Mapping[str, Any]) -> CheckpointReport | None:
 
 def _operator(part: Part, statistics: Took, is_alone: bool) -> OperatorTook:
     """What other slices keep for a node that is alone is its state, too: rows on their way to it."""
-    sizes = [_bytes(part, share) for share in statistics.slices]
+    sizes = [_bytes(part, slice_) for slice_ in statistics.slices]
     own = [(statistics.slices[0], sum(sizes))] if is_alone else list(zip(statistics.slices, sizes, strict=True))
-    durable = [span.end for share, _ in own for span in share.spans.get(part, ()) if span.event != "Committing"]
+    durable = [span.end for slice_, _ in own for span in slice_.spans.get(part, ()) if span.event != "Committing"]
     written = next(span.start for span in statistics.spans if span.event == "WritingMetadata")
     return {
         "bytes": sum(sizes),
         "started_metadata_write": _micros(written),
         "finish_time": _micros(max(durable, default=written)),
         "subtasks": {
-            str(index): {"bytes": size, "event_spans": [_span(span) for span in share.spans.get(part, ())]}
-            for index, (share, size) in enumerate(own)
+            str(index): {"bytes": size, "event_spans": [_span(span) for span in slice_.spans.get(part, ())]}
+            for index, (slice_, size) in enumerate(own)
         },
     }
 
 
-def _bytes(part: Part, share: SliceTook) -> int:
+def _bytes(part: Part, slice_: SliceTook) -> int:
     kind, place = part
-    return share.bytes[place] if kind == "operator" and isinstance(place, int) else 0
+    return slice_.bytes[place] if kind == "operator" and isinstance(place, int) else 0
 
 
 def _span(span: CheckpointSpan) -> EventSpan:

@@ -87,7 +87,7 @@ class JobReport:
 
 def _known(kind: type[Any], document: Mapping[str, Any]) -> dict[str, Any]:
     """Without what another version of the program may have added."""
-    return {one.name: document[one.name] for one in fields(kind) if one.name in document}
+    return {member.name: document[member.name] for member in fields(kind) if member.name in document}
 
 
 How = Literal["save", "drain", "cancel"]

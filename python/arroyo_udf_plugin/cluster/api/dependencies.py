@@ -108,16 +108,16 @@ def limits_of(limits: LimitSettings) -> ChildLimits:
 
 
 def parts_of(request: fastapi.Request) -> ApiParts:
-    found: ApiParts = request.app.state.parts
-    return found
+    parts: ApiParts = request.app.state.parts
+    return parts
 
 
 ThePart = Annotated[ApiParts, fastapi.Depends(parts_of)]
 
 
 def _caller_of(request: fastapi.Request) -> Caller:
-    found: Caller = request.scope.get(CALLER, ANYONE)
-    return found
+    caller: Caller = request.scope.get(CALLER, ANYONE)
+    return caller
 
 
 TheCaller = Annotated[Caller, fastapi.Depends(_caller_of)]

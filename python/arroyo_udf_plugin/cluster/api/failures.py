@@ -153,13 +153,13 @@ async def _http(request: fastapi.Request, error: Exception) -> JSONResponse:
 async def _invalid(request: fastapi.Request, error: Exception) -> JSONResponse:
     """400: no JSON, a value against a rule, or a wrong part of the address. 422: JSON of another shape."""
     assert isinstance(error, RequestValidationError)
-    found: Sequence[Any] = error.errors()
-    if any(one["type"] == "missing" and one["loc"] == ("body",) for one in found):
+    problems: Sequence[Any] = error.errors()
+    if any(problem["type"] == "missing" and problem["loc"] == ("body",) for problem in problems):
         return _failed(400, "this is not JSON: the body is empty")
-    if any(one["type"] == "json_invalid" for one in found):
-        return _failed(400, f"this is not JSON: {found[0]['ctx']['error']}")
-    wrong_shape = any(one["loc"][0] == "body" and _is_shape(one["type"]) for one in found)
-    return _failed(422 if wrong_shape else 400, "; ".join(map(_message, found)))
+    if any(problem["type"] == "json_invalid" for problem in problems):
+        return _failed(400, f"this is not JSON: {problems[0]['ctx']['error']}")
+    wrong_shape = any(problem["loc"][0] == "body" and _is_shape(problem["type"]) for problem in problems)
+    return _failed(422 if wrong_shape else 400, "; ".join(map(_message, problems)))
 
 
 def _is_shape(kind: str) -> bool:
@@ -167,10 +167,10 @@ def _is_shape(kind: str) -> bool:
     return kind in _SHAPES or kind.endswith("_type") or kind.startswith("union_tag_")
 
 
-def _message(one: Any) -> str:
+def _message(problem: Any) -> str:
     """Without `body`, `query` and `path`; pydantic's own words do for the rest."""
-    where = ".".join(str(part) for part in one["loc"][1:])
-    what = "is missing" if one["type"] == "missing" else str(one["msg"]).removeprefix("Value error, ")
+    where = ".".join(str(part) for part in problem["loc"][1:])
+    what = "is missing" if problem["type"] == "missing" else str(problem["msg"]).removeprefix("Value error, ")
     return f"{where}: {what}" if where else what
 
 

@@ -48,10 +48,10 @@ def listed(parts: ThePart, limit: Limit = 10, starting_after: After = None) -> P
     """The newest first."""
     with parts.database.read() as session:
         try:
-            found = rows.tables(session, most(limit), starting_after)
+            page = rows.tables(session, most(limit), starting_after)
         except NotFound as error:
             raise Refusal(400, str(error)) from None
-        return Page(data=[_connection_table(row) for row in found.rows], has_more=found.has_more)
+        return Page(data=[_connection_table(row) for row in page.rows], has_more=page.has_more)
 
 
 @router.post("/connection_tables", dependencies=[fastapi.Depends(for_admins)])
@@ -157,7 +157,7 @@ async def _tested(parts: ApiParts, asked: ConnectionTablePost) -> AsyncIterator[
 def _into(row: TableOf) -> str:
     """A query that inserts nothing but nulls: what a sink needs to be looked at."""
     fields = ConnectionSchema.model_validate(row.schema).fields or [SourceField(name="value", type="string")]
-    items = ", ".join(f'CAST(NULL AS {_cast_type(one)}) AS "{one.name}"' for one in fields)
+    items = ", ".join(f'CAST(NULL AS {_cast_type(field)}) AS "{field.name}"' for field in fields)
     return f"CREATE TABLE own WITH (connector = 'impulse'); INSERT INTO \"{row.name}\" SELECT {items} FROM own;"
 
 
@@ -259,7 +259,7 @@ def _named(field: SourceField) -> SourceField:
     """With the names of types as SQL has them, at every level."""
     inner: dict[str, Any] = {"sql_name": sql_type(field)}
     if field.fields is not None:
-        inner["fields"] = [_named(one) for one in field.fields]
+        inner["fields"] = [_named(child) for child in field.fields]
     if field.items is not None:
         inner["items"] = _named(field.items)
     return field.model_copy(update=inner)
@@ -315,7 +315,7 @@ def _field(name: str, definition: Any, required: bool, depth: int) -> SourceFiel
     if not isinstance(definition, dict):
         return SourceField(name=name, required=required, **_AS_JSON)
     types = definition.get("type")
-    named = [one for one in (types if isinstance(types, list) else [types]) if one != "null"]
+    named = [type_ for type_ in (types if isinstance(types, list) else [types]) if type_ != "null"]
     nullable = isinstance(types, list) and "null" in types
     required = required and not nullable
     kind = named[0] if len(named) == 1 else None

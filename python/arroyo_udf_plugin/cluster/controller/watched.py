@@ -57,15 +57,15 @@ class Watched:
             if report.generation == generation and report.event and next_state(state, report.event):
                 return Due(report.event, report)
             self.reports.popleft()
-        found: list[Event] = []
+        events: list[Event] = []
         if self.cleared >= generation:
-            found.append(Event.READY)
+            events.append(Event.READY)
         if self.state is state and self.deadline is not None and now >= self.deadline[0]:
-            found.append(self.deadline[1])
+            events.append(self.deadline[1])
         wish = wanted(whole.job, whole.status)
         if wish is not None:
-            found.append(wish)
-        event = next((candidate for candidate in found if next_state(state, candidate)), None)
+            events.append(wish)
+        event = next((candidate for candidate in events if next_state(state, candidate)), None)
         if event is Event.LATE:
             return Due(event, JobReport(whole.job.id, generation, event, message=f"{state} takes too long"))
         return None if event is None else Due(event)

@@ -93,5 +93,5 @@ def asked(body: Any) -> OrdersRequest:
 def _why(error: Exception) -> str:
     """Without the values, which may be rows of users."""
     if isinstance(error, pydantic.ValidationError):
-        return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:3])
+        return "; ".join(f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors()[:3])
     return repr(error)[:200]

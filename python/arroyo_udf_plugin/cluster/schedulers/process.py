@@ -164,11 +164,11 @@ class ProcessScheduler:
         self._serve()
         if self._find(task.job_id, task.generation) is not None:
             return True
-        found = [worker for worker in self._living(task.job_id) if worker.generation == task.generation]
-        if not found:
+        workers = [worker for worker in self._living(task.job_id) if worker.generation == task.generation]
+        if not workers:
             return False
         running = self._add(task)
-        running.pid = found[0].pid
+        running.pid = workers[0].pid
         running.output.skip()
         failpoints.reached("taken over")
         threading.Thread(target=self._watch, args=(running,), daemon=True).start()
@@ -306,17 +306,17 @@ class ProcessScheduler:
         """Whether there was something to kill, of this generation or an older one."""
         with self._lock:
             running = self._running.get(job_id)
-        found = [worker for worker in self._living(job_id) if worker.generation <= generation]
+        workers = [worker for worker in self._living(job_id) if worker.generation <= generation]
         if running is not None and running.generation <= generation:
             running.is_killed = True
             with running.spawning:
                 if running.process is not None and running.process.poll() is None and running.pid is not None:
                     started = worker_files.started_at(running.pid)
                     if started is not None:
-                        found.append(worker_files.Living(job_id, running.generation, running.pid, started))
-        for worker in found:
+                        workers.append(worker_files.Living(job_id, running.generation, running.pid, started))
+        for worker in workers:
             worker.kill()
-        return bool(found)
+        return bool(workers)
 
     def _living(self, job_id: str) -> list[worker_files.Living]:
         return list(worker_files.living(self._folder, job_id))
