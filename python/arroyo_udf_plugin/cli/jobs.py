@@ -157,12 +157,12 @@ def _act(
     if wrong := [name for name, is_pair, _ in pairs if not is_pair]:
         raise click.UsageError(f"--label: {wrong[0]!r} is no label: write name=value")
     which = {"labels": {name: value for name, _, value in pairs} or None, "states": list(states) or None}
-    told = client.ask("POST", "/pipelines/actions", of_many | which)
-    for id in told["done"]:
+    answer = client.ask("POST", "/pipelines/actions", of_many | which)
+    for id in answer["done"]:
         click.echo(f"{id}: {of_many['action']}", err=True)
-    for one in told["refused"]:
+    for one in answer["refused"]:
         click.echo(f"{one['id']}: {printable(one['error'])}", err=True)
-    if told["refused"]:
+    if answer["refused"]:
         raise SystemExit(1)
 
 

@@ -413,11 +413,11 @@ def _report(summary: PipelineSummary, as_json: bool, err: bool, replayed: Replay
     """err: to standard error, because rows have gone to standard output. replayed: of a replay."""
     progress = summary.progress
     if as_json:
-        told = dataclasses.asdict(summary)
+        document = dataclasses.asdict(summary)
         if replayed is not None:
-            told["replay"] = dataclasses.asdict(replayed)
-        (told["progress"]["checkpoint"] or {}).pop("took", None)  # its parts are for the engine around pipelines
-        click.echo(json.dumps(told.pop("progress") | told), err=err)
+            document["replay"] = dataclasses.asdict(replayed)
+        (document["progress"]["checkpoint"] or {}).pop("took", None)  # its parts are for the engine around pipelines
+        click.echo(json.dumps(document.pop("progress") | document), err=err)
         return
     counts = {
         name: sum(getattr(operator.counts, name) for operator in progress.operators)

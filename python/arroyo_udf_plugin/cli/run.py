@@ -142,7 +142,7 @@ def command(
         click.echo(json.dumps(_described(summary) | {"preview": rows}))
         return
     click.echo(preview.table(rows, [call.name for call in made]))
-    report(summary, preview.told(summary.rows, reading.limit), as_json)
+    report(summary, preview.caption(summary.rows, reading.limit), as_json)
     click.echo("nothing was written; to write all rows, add --out FILE", err=True)
 
 
@@ -162,8 +162,8 @@ def report(summary: Summary, first: str, as_json: bool) -> None:
         err=to_stderr,
     )
     if summary.types:
-        told = ", ".join(f"{name}={type_}" for name, type_ in summary.types.items())
-        click.echo(f"types by the first rows: {told}", err=to_stderr)
+        types = ", ".join(f"{name}={type_}" for name, type_ in summary.types.items())
+        click.echo(f"types by the first rows: {types}", err=to_stderr)
     for counts in summary.calls:
         for line in failed(counts.failures):
             click.echo(line, err=to_stderr)
@@ -178,8 +178,8 @@ def _calls(statistics: Any) -> str:
     text = ", ".join(f"{count:,} {name}" for name, count in counted.items())
     latency = statistics.latency
     if latency.rows:
-        took = (duration(latency.p50), duration(latency.p99), duration(latency.max))
-        text += "; a row took {} (p50), {} (p99), {} at most".format(*took)
+        durations = (duration(latency.p50), duration(latency.p99), duration(latency.max))
+        text += "; a row took {} (p50), {} (p99), {} at most".format(*durations)
     return text
 
 

@@ -293,7 +293,7 @@ class Simulation:
                 world.history.append(f"refused: {error}")
                 if name is not None and name.rpartition("/")[2] not in str(error):
                     raise world.broken(f"the refusal does not name {name}") from error
-                changed = [each for each, data in world.files().items() if before.get(each) != data]
+                changed = [path for path, data in world.files().items() if before.get(path) != data]
                 changed += sorted(before.keys() - world.files().keys())
                 if changed:
                     raise world.broken(f"a refusal has changed {', '.join(changed)}") from error
