@@ -121,12 +121,12 @@ class ComputedSteps:
 
     def query_after(self, text: str) -> int:
         """The first query that can compute it."""
-        found = self.stage_of(text)
-        return max(self.floor, found + 1 if found % 2 else found + 2)
+        stage = self.stage_of(text)
+        return max(self.floor, stage + 1 if stage % 2 else stage + 2)
 
     def _stage_of(self, name: str) -> int:
-        found = self.columns.get(name) or self.calls.get(name)
-        return BEFORE if found is None else found.stage
+        column = self.columns.get(name) or self.calls.get(name)
+        return BEFORE if column is None else column.stage
 
     # ---- Expressions ----
 
@@ -228,9 +228,9 @@ class ComputedSteps:
 
     def _column(self, node: Expression, text: str, guard: RowGuard | None, name: str | None = None) -> str:
         """A column with this value where it is reached, and null elsewhere. name: if it becomes a new one."""
-        found = column_name(text, self._table)
-        if found is not None and (found in self._given or found in self.columns or found in self.calls):
-            return quoted(found)
+        column = column_name(text, self._table)
+        if column is not None and (column in self._given or column in self.columns or column in self.calls):
+            return quoted(column)
         text = self._guarded(node, text, guard)
         is_volatile = node.is_volatile(self._udfs)
         if text in self._computed and not is_volatile:
@@ -252,9 +252,9 @@ class ComputedSteps:
         """With short definitions in the places of columns. DataFusion computes what is there twice once."""
         written, done = [], 0
         for token in tokens(text):
-            found = self.columns.get(token.name or "")
-            if found is not None and not found.is_volatile and len(found.text) <= _SHORT:
-                written += [text[done : token.start], f"({found.text}\n)"]
+            column = self.columns.get(token.name or "")
+            if column is not None and not column.is_volatile and len(column.text) <= _SHORT:
+                written += [text[done : token.start], f"({column.text}\n)"]
                 done = token.end
         return "".join([*written, text[done:]])
 
@@ -266,13 +266,15 @@ class ComputedSteps:
         self._check(call, udf)
         known = [] if call.is_volatile(self._udfs) else self._known.setdefault(call.normal(self._same), [])
         reasons = () if guard is None else guard.reasons
-        for one in known:
-            if one.guard is None or set(one.guard.reasons) <= set(reasons):
-                return one.text
-        others = [one for one in known if guard is None or not (one.guard and guard.excludes(one.guard))]
+        for earlier in known:
+            if earlier.guard is None or set(earlier.guard.reasons) <= set(reasons):
+                return earlier.text
+        others = [
+            earlier for earlier in known if guard is None or not (earlier.guard and guard.excludes(earlier.guard))
+        ]
         own = guard
-        for one in others:
-            own = also(own, one.made or "", "IS NOT TRUE")
+        for earlier in others:
+            own = also(own, earlier.made or "", "IS NOT TRUE")
         texts = [self.value(argument, own) for argument in call.arguments]
         number = self._flow.result()
         columns = []
@@ -287,8 +289,8 @@ class ComputedSteps:
         result = f"__r{number}"
         self.calls[result] = Made(call, udf, columns, None if made is None else _unquoted(made), stage)
         text = result
-        for one in others:
-            text = f"CASE WHEN {one.made} THEN {one.text} ELSE {text} END"
+        for earlier in others:
+            text = f"CASE WHEN {earlier.made} THEN {earlier.text} ELSE {text} END"
         known.append(_Known(guard, made, text))
         return text
 
