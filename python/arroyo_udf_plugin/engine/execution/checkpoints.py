@@ -298,13 +298,13 @@ class Epochs:
 
     def _gone_back(self, to: int | str) -> Manifest | None:
         if isinstance(to, str):
-            found = self._files.back_to_copy(to, Savepoints(self._store).read(to))
+            gone_back = self._files.back_to_copy(to, Savepoints(self._store).read(to))
         else:
-            found = self._files.back_to(to)
-        if found is None:
+            gone_back = self._files.back_to(to)
+        if gone_back is None:
             return None
-        self.later, self.gone_back_to = found.later, found.epoch
-        return found.manifest
+        self.later, self.gone_back_to = gone_back.later, gone_back.epoch
+        return gone_back.manifest
 
     def _state(self, file: StateFile) -> Data:
         try:
@@ -367,13 +367,13 @@ class Epochs:
         # 5 cleaned
         self._retained[epoch.epoch] = RetainedEpoch.of(epoch)
         was_needed = before.state_names
-        kept = self._retention.kept({number: one.time for number, one in self._retained.items()})
+        kept = self._retention.kept({number: retained.time for number, retained in self._retained.items()})
         for number in sorted(self._retained.keys() - set(kept)):
             self._files.remove(self._files.name(number))
             was_needed |= self._retained.pop(number).states
         if any(before.rows.slices):
             self._files.remove(self._files.applied(before.rows.epoch))
-        for name in sorted(was_needed.difference(*(one.states for one in self._retained.values()))):
+        for name in sorted(was_needed.difference(*(retained.states for retained in self._retained.values()))):
             self._files.remove(name)
         failpoints.reached("cleaned")
         sizes = [[0 if file is None else file.size for file in state.operators] for state in epoch.slices]
@@ -415,7 +415,7 @@ class Epochs:
 
     def _discard(self, epoch: Manifest, snapshots: Sequence[Snapshot]) -> None:
         """Removes what was staged for an epoch that nobody will commit. Whatever fails, the next start does."""
-        for sealed in (one for snapshot in snapshots for one in snapshot.sealed.values()):
+        for sealed in (part for snapshot in snapshots for part in snapshot.sealed.values()):
             if isinstance(sealed, Discardable):
                 with contextlib.suppress(ArroyoUdfError, OSError):
                     sealed.discard()
@@ -445,12 +445,12 @@ class Epochs:
                 None if data is None else StateFile.of(operator, self._files.state_name(number, place, at), data)
                 for at, (operator, data) in enumerate(snapshot.operators)
             ]
-            others = tuple(one.watermark for one in snapshot.others)
+            others = tuple(other.watermark for other in snapshot.others)
             slices.append(SliceState(watermark=snapshot.watermark, operators=tuple(files), others=others))
         positions = self._positions(0, [snapshot.positions for snapshot in snapshots])
         others_of = zip(*(snapshot.others for snapshot in snapshots), strict=True)
         others_positions = [
-            self._positions(number, [one.positions for one in own]) for number, own in enumerate(others_of, 1)
+            self._positions(number, [other.positions for other in own]) for number, own in enumerate(others_of, 1)
         ]
         return self.latest.model_copy(
             update={

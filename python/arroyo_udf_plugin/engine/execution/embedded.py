@@ -202,9 +202,11 @@ def _for_pipelines(planned: Planned) -> Iterator[None]:
     try:
         yield
     except InvalidPipeline as error:
-        raise InvalidPipeline([dataclasses.replace(one, text=cleaned(one.text)) for one in error.problems]) from None
+        raise InvalidPipeline(
+            [dataclasses.replace(problem, text=cleaned(problem.text)) for problem in error.problems]
+        ) from None
     except (ArroyoUdfError, OSError) as error:
-        error.args = tuple(cleaned(one) if isinstance(one, str) else one for one in error.args)
+        error.args = tuple(cleaned(argument) if isinstance(argument, str) else argument for argument in error.args)
         if isinstance(error, OSError) and isinstance(error.filename, str):
             error.filename = cleaned(error.filename)
         if planned.secrets:

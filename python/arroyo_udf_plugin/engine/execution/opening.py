@@ -90,8 +90,8 @@ class Opening:
             every = sinks if letters is None else [letters, *sinks]  # no output without its dead letters
             if self._epochs is not None:
                 list(transactional(every))
-            one = Slice(place, planned, gathering, every, letters, beside.tell, beside.read, beside.moved)
-            self.slices.append(one)
+            slice_ = Slice(place, planned, gathering, every, letters, beside.tell, beside.read, beside.moved)
+            self.slices.append(slice_)
 
     def _wake(self, place: int) -> None:
         self.slices[place].wake()

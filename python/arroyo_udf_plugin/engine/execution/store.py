@@ -122,8 +122,8 @@ class LocalStore:
     def names(self, prefix: str) -> list[str]:
         with self._errors("read", prefix):
             below = self._folder / prefix.rpartition("/")[0]
-            found = (path.relative_to(self._folder) for path in below.rglob("*") if path.is_file())
-            return sorted(str(path) for path in found if str(path).startswith(prefix) and path.name[0] != ".")
+            paths = (path.relative_to(self._folder) for path in below.rglob("*") if path.is_file())
+            return sorted(str(path) for path in paths if str(path).startswith(prefix) and path.name[0] != ".")
 
     def delete(self, name: str) -> None:
         with self._errors("remove", name), contextlib.suppress(FileNotFoundError):
@@ -202,10 +202,10 @@ class ObjectStore:
 
     def load(self, name: str) -> Data:
         def loaded() -> Data:
-            found = self._obstore.get(self._store, name)
-            if found.meta["size"] < LARGE:
-                return bytes(found.bytes())
-            return mapped(lambda file: file.writelines(found.stream()), f"a copy of {name}")
+            result = self._obstore.get(self._store, name)
+            if result.meta["size"] < LARGE:
+                return bytes(result.bytes())
+            return mapped(lambda file: file.writelines(result.stream()), f"a copy of {name}")
 
         return self._do(name, loaded)
 
