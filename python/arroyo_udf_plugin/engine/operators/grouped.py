@@ -119,8 +119,8 @@ class GatherStage(QueuedStage):
 
     def restore(self, kept: Sequence[FunctionSnapshot]) -> None:
         """Of the first slice, with the lowest watermarks of all; of others, the rows that were on their way here."""
-        for one in kept:
-            for item in in_order([one]):
+        for snapshot in kept:
+            for item in in_order([snapshot]):
                 self.push(item)
 
 
@@ -213,7 +213,7 @@ class GroupStage(RunningStage):
     def _why(self, times: pa.Array) -> pa.StringArray:
         watermark = pa.array([self._windows.watermark], pa.timestamp("ns"))
         event_times, upto = (
-            pc.replace_substring_regex(one.cast(pa.string()), r"\.0+$", "") for one in (times, watermark)
+            pc.replace_substring_regex(array.cast(pa.string()), r"\.0+$", "") for array in (times, watermark)
         )
         return pc.binary_join_element_wise(
             "late: its event time is ", event_times, ", and windows were over up to ", upto[0], ""
@@ -288,10 +288,10 @@ class GroupStage(RunningStage):
 
     def restore(self, kept: Sequence[FunctionSnapshot]) -> None:
         """One slice has had the windows; the others have nothing."""
-        blocks = [block for one in kept for _, block in one.rows]  # large ones are read page by page
-        times = [one.latest for one in kept if one.latest is not None]
+        blocks = [block for snapshot in kept for _, block in snapshot.rows]  # large ones are read page by page
+        times = [snapshot.latest for snapshot in kept if snapshot.latest is not None]
         self._latest = max(times, default=None)
-        self._answered = max(one.next_id for one in kept) - sum(map(len, blocks))
+        self._answered = max(snapshot.next_id for snapshot in kept) - sum(map(len, blocks))
         watermark = self._latest
         if watermark is not None and self._window is not None:
             watermark = bounded(watermark, self._window)
