@@ -72,8 +72,8 @@ class CellType(pa.ExtensionType):  # type: ignore[misc]
 
     @classmethod
     def __arrow_ext_deserialize__(cls, storage_type: pa.DataType, serialized: bytes) -> CellType:
-        found = json.loads(serialized)
-        return cell_type(found and Dialect.of(found))
+        document = json.loads(serialized)
+        return cell_type(document and Dialect.of(document))
 
 
 @functools.cache

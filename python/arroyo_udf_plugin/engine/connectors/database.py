@@ -257,9 +257,9 @@ class _Sqlite(_Connected):
     def find(self, table: str, patience: float = 0, views: bool = False) -> FoundTable | None:
         if not Path(self._address).exists():
             return None  # a connection would make it
-        return self.run(lambda transaction: self._found(transaction, table, views), patience)
+        return self.run(lambda transaction: self._catalog_entry(transaction, table, views), patience)
 
-    def _found(self, transaction: Transaction, table: str, views: bool) -> FoundTable | None:
+    def _catalog_entry(self, transaction: Transaction, table: str, views: bool) -> FoundTable | None:
         kinds = transaction.rows("SELECT type FROM sqlite_master WHERE name = ? COLLATE NOCASE", table)
         if not kinds:
             return None
@@ -335,17 +335,17 @@ class _Postgresql(_Connected):
         return name
 
     def find(self, table: str, patience: float = 0, views: bool = False) -> FoundTable | None:
-        return self.run(lambda transaction: self._found(transaction, table, views), patience)
+        return self.run(lambda transaction: self._catalog_entry(transaction, table, views), patience)
 
-    def _found(self, transaction: Transaction, table: str, views: bool) -> FoundTable | None:
-        found = transaction.rows(
+    def _catalog_entry(self, transaction: Transaction, table: str, views: bool) -> FoundTable | None:
+        rows = transaction.rows(
             "SELECT c.oid::bigint, n.nspname::text, c.relkind::text FROM pg_class c "
             "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass($1)",
             quoted(table),
         )
-        if not found:
+        if not rows:
             return None
-        oid, schema, kind = found[0]
+        oid, schema, kind = rows[0]
         if kind not in ("r", "p", *(("v", "m", "f") if views else ())):
             raise InvalidArgument(f"{self._name}: {table!r} is no table, but a view, an index or the like")
         columns = transaction.rows(
@@ -382,7 +382,8 @@ class _Postgresql(_Connected):
             for (key, declared), name in zip(keys.items(), names, strict=True)
         )
         lists = [
-            pa.ListArray.from_arrays(pa.array([0, len(wanted)], pa.int32()), one.chunk(0)) for one in wanted.columns
+            pa.ListArray.from_arrays(pa.array([0, len(wanted)], pa.int32()), column.chunk(0))
+            for column in wanted.columns
         ]
         items = ", ".join([*(column for column, _ in columns), "k.place - 1"])
         return transaction.table(

@@ -210,8 +210,8 @@ class ObjectFolder:
         return False
 
     def names(self) -> list[str]:
-        found = self._do(lambda: self._obstore.list_with_delimiter(self._store))
-        return sorted(entry["path"] for entry in found["objects"])
+        listing = self._do(lambda: self._obstore.list_with_delimiter(self._store))
+        return sorted(entry["path"] for entry in listing["objects"])
 
     def remove(self, name: str) -> None:
         with contextlib.suppress(FileNotFoundError):

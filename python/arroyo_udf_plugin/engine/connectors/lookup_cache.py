@@ -244,8 +244,8 @@ class Lookups:
         )
 
 
-def _are_small(one: pa.RecordBatch, next: pa.RecordBatch) -> bool:
-    return bool(one.num_rows <= 2 * next.num_rows and one.nbytes + next.nbytes <= _PIECE_BYTES)
+def _are_small(previous: pa.RecordBatch, next: pa.RecordBatch) -> bool:
+    return bool(previous.num_rows <= 2 * next.num_rows and previous.nbytes + next.nbytes <= _PIECE_BYTES)
 
 
 def _together(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:

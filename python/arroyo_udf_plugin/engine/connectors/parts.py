@@ -141,8 +141,8 @@ class Parts(WrittenOutput):
 
 
 def _compression(options: TableOptions) -> str | None:
-    found = options.text("parquet.compression") or options.text("json.compression")
-    return {"uncompressed": "none", "lz4_raw": "lz4"}.get(found or "", found)
+    compression = options.text("parquet.compression") or options.text("json.compression")
+    return {"uncompressed": "none", "lz4_raw": "lz4"}.get(compression or "", compression)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -245,7 +245,7 @@ class PartsSink:
         self._folder.show(_shown(epoch, stored))
 
     def check(self, committed: int, epoch: int, waiting: Sequence[Json]) -> None:
-        parts = [(name, found[1]) for name in self._folder.names() if (found := _PART.fullmatch(name))]
+        parts = [(name, match[1]) for name in self._folder.names() if (match := _PART.fullmatch(name))]
         is_first = committed == 1  # nothing was committed before
         self._refuse([name for name, number in parts if number is None or is_first])
         for name, number in parts:
@@ -263,12 +263,12 @@ class PartsSink:
 
     def later_rows(self, epoch: int, later: Mapping[int, Sequence[Json] | None]) -> LaterRows:
         names = self._folder.names()
-        n_shown = sum(1 for name in names if (found := _PART.fullmatch(name)) and int(found[1] or 0) > epoch)
+        n_shown = sum(1 for name in names if (match := _PART.fullmatch(name)) and int(match[1] or 0) > epoch)
         every = [
             pair for number, stored in later.items() for own in stored or () for pair in _shown(number, own).items()
         ]
         gone = [part for hidden, part in every if hidden not in names and part not in names]
-        seen = {int(found[1] or 0) for name in names if (found := _PART.fullmatch(name))}
+        seen = {int(match[1] or 0) for name in names if (match := _PART.fullmatch(name))}
         unknown = [number for number, stored in later.items() if stored is None and number not in seen]
         place = self._folder.place
         if unknown:
@@ -285,8 +285,8 @@ class PartsSink:
 
     def withdraw(self, epochs: Sequence[tuple[int, int]]) -> None:
         for name in self._folder.names():
-            found = _PART.fullmatch(name)
-            if found and found[1] and any(first <= int(found[1]) <= last for first, last in epochs):
+            match = _PART.fullmatch(name)
+            if match and match[1] and any(first <= int(match[1]) <= last for first, last in epochs):
                 self._folder.remove(name)
 
     def _refuse(self, parts: list[str]) -> None:

@@ -276,8 +276,8 @@ class TableSink:
         if database.find(EPOCHS, PATIENCE) is None:
             return []
         statement = f"SELECT history, slice, epoch FROM {EPOCHS} WHERE pipeline = $1 AND sink = $2"
-        found = database.run(lambda transaction: transaction.rows(statement, self._pipeline, self.name), PATIENCE)
-        return [(str(history), int(slice), int(epoch)) for history, slice, epoch in found]
+        rows = database.run(lambda transaction: transaction.rows(statement, self._pipeline, self.name), PATIENCE)
+        return [(str(history), int(slice), int(epoch)) for history, slice, epoch in rows]
 
     def _of_others(self, place: str, epoch: int) -> str:
         pipeline, sink = (text.replace("'", "''") for text in (self._pipeline, self.name))

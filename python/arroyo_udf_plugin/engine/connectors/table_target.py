@@ -33,15 +33,15 @@ class Target:
         self._check_names(schema)
         for column in key:
             index_of(schema, column, f"{name}: key: ")
-        found = database.find(table)
-        self._place = None if found is None else found.schema
-        if found is None and not create:
+        existing = database.find(table)
+        self._place = None if existing is None else existing.schema
+        if existing is None and not create:
             raise InvalidArgument(f"{name}: there is no such table: make it, or set create = true")
         self._declared: dict[str, str] = {}
         self._required = set(key)
-        self.schema = pa.schema([self._field(field, found) for field in schema])
-        if found is not None:
-            self._check_others(found, schema)
+        self.schema = pa.schema([self._field(field, existing) for field in schema])
+        if existing is not None:
+            self._check_others(existing, schema)
 
     def _check_names(self, schema: pa.Schema) -> None:
         database = self.database
@@ -62,13 +62,13 @@ class Target:
                 )
             seen[database.folded(identifier)] = identifier
 
-    def _field(self, field: pa.Field, found: FoundTable | None) -> pa.Field:
+    def _field(self, field: pa.Field, existing: FoundTable | None) -> pa.Field:
         """The column as it is sent."""
         type_, kind = plain(field.type), self.database.kind
         try:
             declared = self._types.declared(type_)
-            if found is not None:
-                column = found.columns.get(self.database.folded(field.name))
+            if existing is not None:
+                column = existing.columns.get(self.database.folded(field.name))
                 if column is None:
                     raise ValueError("the table does not have it: add it there, or leave it out with `columns`")
                 declared = self._fitting(type_, column, declared)
@@ -88,15 +88,15 @@ class Target:
             raise ValueError(f"the table has {column.declared or 'no type'} there, and it must be {wanted}")
         return column.declared
 
-    def _check_others(self, found: FoundTable, schema: pa.Schema) -> None:
+    def _check_others(self, existing: FoundTable, schema: pa.Schema) -> None:
         folded = self.database.folded
         given = {folded(name) for name in schema.names}
-        for name, column in found.columns.items():
+        for name, column in existing.columns.items():
             if name not in given and not column.optional and not column.generated:
                 raise InvalidArgument(
                     f"{self.name}: the table's column {name!r} may not be null and has no default: write it, too"
                 )
-        if self.key and frozenset(map(folded, self.key)) not in found.keys:
+        if self.key and frozenset(map(folded, self.key)) not in existing.keys:
             raise InvalidArgument(
                 f"{self.name}: the table has no unique index on the key: CREATE UNIQUE INDEX "
                 f"{quoted(f'{self.table} by key')} ON {quoted(self.table)} ({', '.join(map(quoted, self.key))})"

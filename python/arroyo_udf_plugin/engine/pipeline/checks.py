@@ -55,13 +55,16 @@ class Plugins:
     def functions(self, operator: WholeQuery, key: Key) -> Mapping[str, Function] | None:
         """Those that a query calls, by the name that it has for them; None: one cannot be opened."""
         where = _where(operator, 1, key, self._problems)
-        found = {}
+        functions = {}
         for name, file in operator.functions.items():
             at = (*key, "functions", name)
             plugin = self._open(file, where, at)
-            own = {one.lower(): function for one, function in (plugin.functions if plugin else {}).items()}
+            own = {
+                function_name.lower(): function
+                for function_name, function in (plugin.functions if plugin else {}).items()
+            }
             if name.lower() in own:
-                function = found[name.lower()] = own[name.lower()]
+                function = functions[name.lower()] = own[name.lower()]
                 if function.kind not in ("sync", "async"):
                     self._problems.add(at, f"{function.name} is {function.kind}, and no row can call it")
                 elif function.timeout is not None and operator.isolation != "process":
@@ -69,7 +72,7 @@ class Plugins:
                     self._problems.add(at, f'{message}: write isolation = "process"')
             elif plugin is not None:
                 self._problems.add(at, f"{file} has no function {name}: {nearest(name, plugin.functions)}")
-        return found if len(found) == len(operator.functions) else None
+        return functions if len(functions) == len(operator.functions) else None
 
     def _open(self, file: str, where: Where, key: Key) -> Plugin | None:
         if (file, where) not in self._opened:

@@ -22,11 +22,11 @@ def _lines(planned: Planned) -> Iterator[str]:
     yield f"pipeline {pipeline.name}: {slices}"
     if pipeline.checkpoints is not None:
         yield f"checkpoints: {_keys(pipeline.checkpoints)}"
-    for one, input in zip(sources_of(pipeline), planned.inputs, strict=True):
-        yield f"source {one.name or one.model.type}: {_keys(one.model)}"
+    for declaration, input in zip(sources_of(pipeline), planned.inputs, strict=True):
+        yield f"source {declaration.name or declaration.model.type}: {_keys(declaration.model)}"
         yield from lines_of_columns(input.columns.schema)
-        if one.event_time is not None:
-            yield f"event time: {_keys(one.event_time)}"
+        if declaration.event_time is not None:
+            yield f"event time: {_keys(declaration.event_time)}"
     calls = iter(planned.calls)
     for place, (operator, name) in enumerate(zip(pipeline.operators, operator_names(pipeline), strict=True)):
         yield f"operator {name}: {_keys(operator, without=('name', 'calls', 'select', 'where', 'aggregates', 'sql'))}"

@@ -35,8 +35,8 @@ def sources_of(pipeline: description.Pipeline) -> Sequence[SourceKey]:
     """All sources, the first one first."""
     first = SourceKey(("source",), ("event_time",), None, pipeline.source, pipeline.event_time)
     others = [
-        SourceKey(("sources", name, "source"), ("sources", name, "event_time"), name, one.source, one.event_time)
-        for name, one in pipeline.sources.items()
+        SourceKey(("sources", name, "source"), ("sources", name, "event_time"), name, source.source, source.event_time)
+        for name, source in pipeline.sources.items()
     ]
     return [first, *others]
 

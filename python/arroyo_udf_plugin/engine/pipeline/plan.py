@@ -83,14 +83,17 @@ class Planned:
         data = described(self.pipeline)
         first, *others = self.inputs
         further = {
-            one.declaration.name: one.fingerprint(data["sources"][one.declaration.name]["source"]) for one in others
+            source.declaration.name: source.fingerprint(data["sources"][source.declaration.name]["source"])
+            for source in others
         }
         return {
             "name": self.name,
             **first.fingerprint(data["source"]),
             **({"sources": further} if further else {}),
-            "operators": [one.asked(own) for one, own in zip(self.pipeline.operators, data["operators"], strict=True)],
-            "sinks": [_in_a_row(one) for one in data["sinks"]],
+            "operators": [
+                operator.asked(own) for operator, own in zip(self.pipeline.operators, data["operators"], strict=True)
+            ],
+            "sinks": [_in_a_row(sink) for sink in data["sinks"]],
             "dead letters": data["dead_letters"] and _in_a_row(data["dead_letters"]),
             "columns": [
                 {field.name: str(field.type) for field in schema}
@@ -126,7 +129,10 @@ class Planned:
         """The names of all that operators call, for people."""
         groupings = [stages.grouping for stages in self.chain.stages if isinstance(stages, GroupPlan)]
         of_queries = [
-            one for grouping in groupings if isinstance(grouping, Collecting) for one in grouping.functions.values()
+            function
+            for grouping in groupings
+            if isinstance(grouping, Collecting)
+            for function in grouping.functions.values()
         ]
         return [function.where for function in (*(call.function for call in self.calls), *of_queries)]
 
@@ -140,8 +146,10 @@ class Planned:
         return [
             GroupOperator(stages, self.hidden)
             if isinstance(stages, GroupPlan)
-            else Operator(name, stages, one.policy, _options(one), self.hidden, operator_key(self.pipeline, place))
-            for place, (one, name, stages) in enumerate(
+            else Operator(
+                name, stages, operator.policy, _options(operator), self.hidden, operator_key(self.pipeline, place)
+            )
+            for place, (operator, name, stages) in enumerate(
                 zip(self.resolved.operators, names, self.chain.stages, strict=True)
             )
         ]
@@ -161,10 +169,10 @@ class Planned:
             if (key[0] == "dead_letters") == dead_letters:
                 with problems.at(*key):
                     opened.append(model.sink(schema, slice, stage, self.name, name))
-        if problems.found:
+        if problems.entries:
             for sink in opened:
                 sink.close()
-            raise InvalidPipeline(problems.found)
+            raise InvalidPipeline(problems.entries)
         return opened
 
     def check_free(self) -> None:
@@ -173,8 +181,8 @@ class Planned:
         for key, model, _, schema in [] if self.resolved.has_checkpoints else self.outputs():
             with problems.at(*key):
                 model.check_free(schema)
-        if problems.found:
-            raise InvalidPipeline(problems.found)
+        if problems.entries:
+            raise InvalidPipeline(problems.entries)
 
     def outputs(self) -> Iterator[tuple[Key, Output, str, pa.Schema]]:
         """Each sink with its key, model, name and schema; that of dead letters comes last."""
@@ -208,7 +216,7 @@ def plan(pipeline: Pipeline, environment: Mapping[str, str] = os.environ) -> Pla
     try:
         chosen = pipeline_of(values)
     except InvalidPipeline as error:
-        hidden = [dataclasses.replace(one, text=secrets.hidden(one.text)) for one in error.problems]
+        hidden = [dataclasses.replace(problem, text=secrets.hidden(problem.text)) for problem in error.problems]
         raise InvalidPipeline(hidden) from None
     sources: list[Source | None] = []
     for declaration in sources_of(chosen):
@@ -259,15 +267,15 @@ def _checked(
         for (declaration, source), own in zip(every, kept, strict=True)
         if source is not None and own is not None
     ]
-    if len(inputs) < len(sources) or chain is None or problems.found:
-        raise InvalidPipeline(problems.found)
+    if len(inputs) < len(sources) or chain is None or problems.entries:
+        raise InvalidPipeline(problems.entries)
     planned = Planned(pipeline, chosen, secrets, inputs, inputs[0].columns, chain, plugins)
     for key, model, _, schema in planned.outputs():
         with problems.at(*key):
             model.check(schema)
     check_standard_output(planned.outputs(), problems)
-    if problems.found:
-        raise InvalidPipeline(problems.found)
+    if problems.entries:
+        raise InvalidPipeline(problems.entries)
     return planned
 
 
