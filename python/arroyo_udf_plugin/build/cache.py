@@ -59,9 +59,9 @@ class Resolution:
         Raises BuildError: it is missing beside the source, and `locked`.
         """
         places = [file] if self.locked else [file, _cache_path(file, source)]
-        found = next((candidate for candidate in places if candidate.exists()), None)
-        if found is not None:
-            return found.read_text("utf-8")
+        lock = next((candidate for candidate in places if candidate.exists()), None)
+        if lock is not None:
+            return lock.read_text("utf-8")
         if self.locked:
             raise BuildError(
                 f"--locked needs {file.name} beside the source, and there is none: build once without --locked, and "

@@ -186,18 +186,18 @@ def _calls(statistics: Any) -> str:
 def _described(summary: Summary) -> dict[str, Any]:
     """The summary for JSON. Latencies have their percentiles, in seconds."""
     described = dataclasses.asdict(summary)
-    for found, into in [(summary.statistics, described)] + [
+    for statistics, into in [(summary.statistics, described)] + [
         (counts.statistics, into) for counts, into in zip(summary.calls, described["calls"], strict=True)
     ]:
-        if found is not None:
+        if statistics is not None:
             names = ("rows", "p50", "p90", "p99", "max")
-            into["statistics"]["latency"] = {name: getattr(found.latency, name) for name in names}
+            into["statistics"]["latency"] = {name: getattr(statistics.latency, name) for name in names}
     return described
 
 
 def chosen(options: tuple[str, ...]) -> dict[str, Any]:
     """The options of --option, those of one function under its name. Raises UsageError."""
-    found: dict[str, Any] = {}
+    parsed: dict[str, Any] = {}
     for option in options:
         function, dot, rest = option.partition(".")
         is_own = bool(dot) and "=" not in function
@@ -205,12 +205,12 @@ def chosen(options: tuple[str, ...]) -> dict[str, Any]:
             name, value = parse(rest if is_own else option)
         except ValueError as error:
             raise click.UsageError(f"--option {error}") from None
-        into = found.setdefault(function, {}) if is_own else found
-        if not isinstance(into, dict) or (not is_own and isinstance(found.get(name), dict)):
+        into = parsed.setdefault(function, {}) if is_own else parsed
+        if not isinstance(into, dict) or (not is_own and isinstance(parsed.get(name), dict)):
             both = function if is_own else name
             raise click.UsageError(f"--option {option}: {both} is an option and a function; leave one out")
         into[name] = value
-    return found
+    return parsed
 
 
 def load(path: Path, validate: bool, where: Mapping[str, Any]) -> Plugin:

@@ -214,12 +214,12 @@ def _unsafe(folder: Path, name: str) -> str | None:
 
 def _open_to_others(path: Path) -> str | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError as error:
         return f"{path}: {error.strerror}: install it again"
-    if found.st_uid not in (0, os.geteuid()):
+    if status.st_uid not in (0, os.geteuid()):
         return f"{path} is of another user: install the plugin in a folder of your own"
-    if found.st_mode & _OTHERS_WRITE:
+    if status.st_mode & _OTHERS_WRITE:
         return f"others can write to {path}: chmod go-w {path}"
     return None
 

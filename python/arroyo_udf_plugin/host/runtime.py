@@ -135,8 +135,8 @@ class Runtime(Started):
         return self.answers_async(self._parts_async(batches, arguments), first_id, stop)
 
     def _parts(self, batches: Iterable[Any], choose: Choose | None) -> Iterator[tuple[pa.RecordBatch, Piece]]:
-        one = None if isinstance(batches, pa.RecordBatchReader) else as_table(batches)
-        for batch in batches if one is None else [one]:
+        table = None if isinstance(batches, pa.RecordBatchReader) else as_table(batches)
+        for batch in batches if table is None else [table]:
             yield from self._arguments.parts(batch, choose)
 
     async def _parts_async(

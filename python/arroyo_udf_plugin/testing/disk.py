@@ -110,10 +110,10 @@ class SimulatedDisk:
         self._files[os.fstat(fd).st_ino] = _File()
 
     def _file(self, path: _Path) -> _File:
-        found = os.stat(path)
-        if found.st_ino not in self._files:  # it was there before
-            self._files[found.st_ino] = _File(Path(path).read_bytes())
-        return self._files[found.st_ino]
+        status = os.stat(path)
+        if status.st_ino not in self._files:  # it was there before
+            self._files[status.st_ino] = _File(Path(path).read_bytes())
+        return self._files[status.st_ino]
 
     def made_durable(self, fd: int) -> None:
         path = f"/proc/self/fd/{fd}"
@@ -211,7 +211,7 @@ class SimulatedDisk:
         durable = file.durable or b""
         if chance is None:
             return durable
-        inode = {id(one): number for number, one in self._files.items()}.get(id(file))
+        inode = {id(entry): number for number, entry in self._files.items()}.get(id(file))
         last = file.last
         if os.path.exists(path) and os.stat(path).st_ino == inode:
             last = Path(path).read_bytes()
