@@ -265,18 +265,18 @@ def test_steps_follow_time() -> None:
     sizes = []
     for _ in range(6):
         sizes.append(fast.rows)
-        fast.took(fast.rows, fast.rows * 1e-7, fast.rows * 8)
-        slow.took(slow.rows, slow.rows * 1.0, slow.rows * 8)
+        fast.observe(fast.rows, fast.rows * 1e-7, fast.rows * 8)
+        slow.observe(slow.rows, slow.rows * 1.0, slow.rows * 8)
         assert slow.rows == 1
     assert sizes == [1, GROWTH, GROWTH**2, GROWTH**3, GROWTH**4, STEP_ROWS]
-    fast.took(STEP_ROWS, 10 * STEP_SECONDS, STEP_ROWS * 8)
+    fast.observe(STEP_ROWS, 10 * STEP_SECONDS, STEP_ROWS * 8)
     assert fast.rows == STEP_ROWS // 10
 
 
 def test_steps_follow_the_size_of_results() -> None:
     pace, window = Pace(), Window(100)
     for _ in range(10):
-        pace.took(pace.rows, 1e-6, pace.rows * (1 << 20))
+        pace.observe(pace.rows, 1e-6, pace.rows * (1 << 20))
         assert pace.rows <= STEP_BYTES >> 20
         window.drained(10, 10 << 20)
     assert (window.rows, window.step) == (100, STEP_BYTES >> 20)

@@ -33,7 +33,7 @@ def wrong(data: Path, **changes: Any) -> dict[str, str]:
     settings = configured(None, {"data": str(data)} | changes, {}).settings
     found = list(doctor.examine(settings))
     assert len(found) == 11
-    return {one.what: one.told for one in found if one.is_wrong}
+    return {one.what: one.text for one in found if one.is_wrong}
 
 
 def test_a_good_installation_lacks_nothing_but_a_program_that_runs(data: Path) -> None:

@@ -62,8 +62,10 @@ def _adapted_columns(udf: Udf[..., Any], hints: tuple[Any, ...]) -> Callable[...
 
             type_ = array_field("", hint).type
             return lambda values: pa.array(values, type_)
-        one = _converter(item(hint))
-        return (lambda values: values) if one is None else lambda vs: [None if v is None else one(v) for v in vs]
+        convert = _converter(item(hint))
+        return (
+            (lambda values: values) if convert is None else lambda vs: [None if v is None else convert(v) for v in vs]
+        )
 
     arguments = [columns_of(hint) for hint in hints[:-1]]
     to_core = _to_core(hints[-1])
@@ -83,8 +85,8 @@ def _converter(hint: Any) -> Convert | None:
     if typing.get_origin(hint) is Annotated:
         return _converter(typing.get_args(hint)[0])
     if typing.get_origin(hint) is list:
-        one = _converter(typing.get_args(hint)[0])
-        return None if one is None else lambda values: [None if v is None else one(v) for v in values]
+        convert = _converter(typing.get_args(hint)[0])
+        return None if convert is None else lambda values: [None if v is None else convert(v) for v in values]
     if hint is uuid.UUID:
         return lambda value: uuid.UUID(bytes=value) if isinstance(value, bytes) else uuid.UUID(value)
     if is_text_enum(hint):
@@ -113,11 +115,11 @@ def _with_bytes(hint: Any) -> Convert | None:
     hint, _ = optional(hint)
     if typing.get_origin(hint) is Annotated:
         base, *types = typing.get_args(hint)
-        is_bytes = base is uuid.UUID and any("binary" in str(one) for one in types)
+        is_bytes = base is uuid.UUID and any("binary" in str(type_) for type_ in types)
         return (lambda value: getattr(value, "bytes", value)) if is_bytes else _with_bytes(base)
     if typing.get_origin(hint) is list:
-        one = _with_bytes(item(hint))
-        return None if one is None else lambda values: [None if v is None else one(v) for v in values]
+        to_bytes = _with_bytes(item(hint))
+        return None if to_bytes is None else lambda values: [None if v is None else to_bytes(v) for v in values]
     if not is_struct(hint):
         return None
     fields = {
@@ -127,8 +129,8 @@ def _with_bytes(hint: Any) -> Convert | None:
         return None
 
     def struct(value: Any) -> Any:
-        found = {name: value[name] if isinstance(value, dict) else getattr(value, name) for name in fields}
-        return _plain(value) | {n: None if v is None else fields[n](v) for n, v in found.items()}
+        values = {name: value[name] if isinstance(value, dict) else getattr(value, name) for name in fields}
+        return _plain(value) | {n: None if v is None else fields[n](v) for n, v in values.items()}
 
     return struct
 
@@ -141,9 +143,9 @@ def _is_to_adapt(hint: Any) -> bool:
 def _plain(value: Any) -> Any:
     """What the core knows instead of dataclasses, named tuples, UUIDs, at any depth. An enum of texts is a text."""
     if isinstance(value, list):
-        return [_plain(one) for one in value]
+        return [_plain(inner) for inner in value]
     if isinstance(value, dict):
-        return {name: _plain(one) for name, one in value.items()}
+        return {name: _plain(inner) for name, inner in value.items()}
     if isinstance(value, uuid.UUID):
         return str(value)
     if isinstance(value, tuple) and hasattr(value, "_fields"):

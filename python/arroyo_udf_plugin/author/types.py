@@ -200,7 +200,7 @@ def _extension(type_: pa.DataType) -> pa.BaseExtensionType | None:
     if isinstance(type_, pa.BaseExtensionType):
         return type_
     fields = (type_.field(i) for i in range(type_.num_fields))
-    return next((found for field in fields if (found := _extension(field.type)) is not None), None)
+    return next((extension for field in fields if (extension := _extension(field.type)) is not None), None)
 
 
 def _column_field(name: str, hint: Any) -> pa.Field:

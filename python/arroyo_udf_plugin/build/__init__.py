@@ -81,10 +81,10 @@ def _build(source: Path, stands_for: Path, out: Any, how: cache.Resolution, expo
     chosen = stands_for.with_name(f"lib{stands_for.stem}.so") if out is None else Path(out).resolve()
     unwritable = f"{chosen} cannot be written; -o names another library"
     if out is None:
-        with cache.told(source, unwritable):
+        with cache.build_errors(source, unwritable):
             cache.check_source(chosen, stands_for)
     library = _artifact(source, how, exports)
-    with cache.told(source, unwritable):
+    with cache.build_errors(source, unwritable):
         cache.place(library, stands_for, chosen)
     return chosen
 
@@ -100,7 +100,7 @@ def plugin_for(source: Path) -> Path:
 
     source = source.resolve()
     library = _artifact(source, cache.Resolution(), cache.BY_DEFAULT)
-    with cache.told(source, cache.UNUSABLE.format(folder=cache.folder())):
+    with cache.build_errors(source, cache.UNUSABLE.format(folder=cache.folder())):
         placed = cache.place_of(source)
         cache.place(library, source, placed)
     return placed
@@ -116,8 +116,8 @@ def _artifact(source: Path, how: cache.Resolution, exports: cache.Exports) -> Pa
         raise BuildError(f"a source ends in {', '.join(_LANGUAGES)}, not in {source.suffix!r}", str(source))
     if not source.is_file():
         raise BuildError("there is no such file", str(source))
-    with cache.told(source, "it cannot be read"):
+    with cache.build_errors(source, "it cannot be read"):
         source.open("rb").close()
     toolchain: cache.Toolchain = importlib.import_module(f".{language}", __name__)
-    with cache.told(source, cache.UNUSABLE.format(folder=cache.folder())):
+    with cache.build_errors(source, cache.UNUSABLE.format(folder=cache.folder())):
         return cache.artifact(source, toolchain, how, exports)

@@ -58,10 +58,10 @@ class Resolution:
 
         Raises BuildError: it is missing beside the source, and `locked`.
         """
-        places = [file] if self.locked else [file, _aside(file, source)]
-        found = next((each for each in places if each.exists()), None)
-        if found is not None:
-            return found.read_text("utf-8")
+        places = [file] if self.locked else [file, _cache_path(file, source)]
+        lock = next((candidate for candidate in places if candidate.exists()), None)
+        if lock is not None:
+            return lock.read_text("utf-8")
         if self.locked:
             raise BuildError(
                 f"--locked needs {file.name} beside the source, and there is none: build once without --locked, and "
@@ -221,25 +221,25 @@ def write(out: Path, content: bytes, mode: int = 0o644) -> None:
 
 def keep_lock(file: Path, source: Path, text: str) -> None:
     """Writes the lock file beside a source; if nobody may write there, as in a container, into the cache."""
-    with told(source, f"{file.name} cannot be written beside the source"):
+    with build_errors(source, f"{file.name} cannot be written beside the source"):
         try:
             write(file, text.encode())
         except OSError as error:
             if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
                 raise
-            kept = _aside(file, source)
+            kept = _cache_path(file, source)
             write(kept, text.encode())
             _log.info(
                 "%s cannot be written beside the source, where builds elsewhere want it; it is %s", file.name, kept
             )
 
 
-def _aside(file: Path, source: Path) -> Path:
+def _cache_path(file: Path, source: Path) -> Path:
     return place_of(source).with_name(file.name)
 
 
 @contextmanager
-def told(source: Path, failed: str) -> Iterator[None]:
+def build_errors(source: Path, failed: str) -> Iterator[None]:
     """Makes an OSError a BuildError. failed: what has failed, and what to do."""
     try:
         yield

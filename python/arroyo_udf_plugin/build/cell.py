@@ -80,21 +80,21 @@ class _Gathered:
 
     def find(self, name: str) -> None:
         value = self.values.get(name)
-        found = None if value is None else _import(name, value)
-        if not found and name in self.values and _is_plain(value):
-            found = f"{name} = {value!r}"
-        if not found and (here := _assignment(self.cell, name)):
+        statement = None if value is None else _import(name, value)
+        if not statement and name in self.values and _is_plain(value):
+            statement = f"{name} = {value!r}"
+        if not statement and (here := _assignment(self.cell, name)):
             return self.take(here)
-        if not found and (code := _code(value)) is not None:
-            found = _definition(_cell(code.co_filename), code.co_name, code.co_firstlineno)
-        if not found and (isinstance(value, type) or hasattr(value, "__origin__")):
-            found = _type(name)
-        if not found:
+        if not statement and (code := _code(value)) is not None:
+            statement = _definition(_cell(code.co_filename), code.co_name, code.co_firstlineno)
+        if not statement and (isinstance(value, type) or hasattr(value, "__origin__")):
+            statement = _type(name)
+        if not statement:
             what = "is not defined" if name not in self.values else f"cannot be taken along: {value!r}"
             raise BuildError(
                 f"build({self.name}): {name!r}, which it uses, {what}; define it in the cell of {self.name!r}"
             )
-        self.take(found)
+        self.take(statement)
 
 
 def _cell(file: str) -> ast.Module:
@@ -106,7 +106,7 @@ def _cell(file: str) -> ast.Module:
         return ast.Module([], [])
     for node in tree.body:
         decorators = getattr(node, "decorator_list", [])
-        first = min([node.lineno, *(one.lineno for one in decorators)])
+        first = min([node.lineno, *(decorator.lineno for decorator in decorators)])
         lines = text.splitlines()[first - 1 : node.end_lineno]
         node.source, node.first = "\n".join(lines), first  # type: ignore[attr-defined]
     return tree
@@ -170,12 +170,12 @@ def _bound(statement: str) -> set[str]:
 
 
 def _names(statement: str, of: Callable[[symtable.Symbol], bool]) -> set[str]:
-    found = set[str]()
+    names = set[str]()
     left = [symtable.symtable(statement, "<cell>", "exec")]
     while left:
         table = left.pop()
         left += table.get_children()
         for symbol in table.get_symbols():
             if (table.get_type() == "module" or symbol.is_global()) and of(symbol):
-                found.add(symbol.get_name())
-    return found
+                names.add(symbol.get_name())
+    return names

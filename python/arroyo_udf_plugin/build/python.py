@@ -130,7 +130,7 @@ def compile(
     entry_points.write_text(engines.c_entry_points(identity.name, names, exports.on_error))
     folders = (folder, engines.FOLDER, _TEMPLATE.parent, _header().parent, sysconfig.get_path("include"))
     files = (c_file, entry_points, engines.object_file(source, exports.flags))
-    command = [*_compiler(), *_FLAGS, *(f"-I{one}" for one in folders), "-D_GNU_SOURCE"]
+    command = [*_compiler(), *_FLAGS, *(f"-I{include}" for include in folders), "-D_GNU_SOURCE"]
     command += [*map(str, files), "-o", str(output), f"-Wl,--version-script={folder / 'exports.map'}"]
     done = tools.call([*command, *_libpython(), *_LINK])
     if done.returncode:
@@ -195,15 +195,15 @@ def _functions(source: Path, module: types.ModuleType, decorated: list[Udf[..., 
     for udf in decorated:
         if udf.definition.__module__ == module.__name__:
             _check_kept(udf, vars(module))
-    found = functions_of(module)
-    if not found:
+    functions = functions_of(module)
+    if not functions:
         raise BuildError("has no function with @udf; decorate one: `from arroyo_udf_plugin import udf`", str(source))
     names = set[str]()
-    for udf in found:
+    for udf in functions:
         if udf.__name__ in names:
             raise udf.mistake("has the name of another function of this file; rename one")
         names.add(udf.__name__)
-    return found
+    return functions
 
 
 def _check_kept(udf: Udf[..., Any], names: Mapping[str, Any]) -> None:

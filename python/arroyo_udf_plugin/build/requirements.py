@@ -30,9 +30,9 @@ def locked(source: Path, text: str, how: Resolution) -> str:
     if not wanted:
         return ""
     file = source.with_name(f"{source.stem}.requirements.txt")
-    found = _found(wanted, str(source), line)
+    versions = _versions(wanted, str(source), line)
     head = _HEAD.format(source=source.name, file=file.name)
-    lock = head + "".join(f"{name}=={version}\n" for name, version in sorted(found.items()))
+    lock = head + "".join(f"{name}=={version}\n" for name, version in sorted(versions.items()))
     former = how.former_lock(file, source, line)
     if how.locked and former != lock:
         changed = sorted(set(lock.splitlines()) ^ set((former or "").splitlines()))
@@ -47,9 +47,9 @@ def locked(source: Path, text: str, how: Resolution) -> str:
     return lock
 
 
-def _found(wanted: list[str], file: str, line: int) -> dict[str, str]:
+def _versions(wanted: list[str], file: str, line: int) -> dict[str, str]:
     """Name and version of each listed package and of their dependencies."""
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     # The requirements left to look at, each with the extras of the package that has it; None: the source has it.
     left: list[tuple[str, frozenset[str] | None]] = [(text, None) for text in wanted]
     seen = set(left)
@@ -70,11 +70,11 @@ def _found(wanted: list[str], file: str, line: int) -> dict[str, str]:
             raise BuildError(f"needs the package {text}, and {here}: pip install {text!r}", file, line)
         if package is None:
             continue  # a package may lack one of its own requirements: that is not this source's problem
-        found[name] = package.version
+        versions[name] = package.version
         more = {(inner, frozenset(requirement.extras)) for inner in package.requires or []}
         left += more - seen
         seen |= more
-    return found
+    return versions
 
 
 def _installed(name: str) -> importlib.metadata.Distribution | None:

@@ -320,7 +320,7 @@ def _cargo_home() -> Path:
     return Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo")
 
 
-def _told(line: str) -> bool:
+def _log_progress(line: str) -> bool:
     """Logs what cargo says of its progress; False for any other line."""
     said = _PROGRESS.match(line)
     if said is None or len(said[1]) != 12:
@@ -341,7 +341,7 @@ def _call(
 ) -> subprocess.CompletedProcess[str]:
     """Runs a tool. Raises BuildError, with the line of the source that the compiler names, else with `line`."""
     try:
-        done = tools.call(command, folder, environment, _told)
+        done = tools.call(command, folder, environment, _log_progress)
     except OSError as error:
         raise BuildError(
             f"{command[0]} cannot be run ({error.strerror}): install Rust from https://rustup.rs", str(source)

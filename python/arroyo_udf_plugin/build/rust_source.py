@@ -125,8 +125,8 @@ def _split(text: str) -> tuple[str, list[Comment]]:
             end = _block_end(text, position)
         elif match["raw"] is not None:
             kind, closing = "raw", '"' + match["hashes"]
-            found = text.find(closing, end)
-            end = len(text) if found < 0 else found + len(closing)
+            index = text.find(closing, end)
+            end = len(text) if index < 0 else index + len(closing)
         token = text[position:end]
         if kind in ("line", "block"):
             if depth == 0:
@@ -172,12 +172,12 @@ def _tables(comments: list[Comment], file: str) -> tuple[dict[str, Any], dict[st
             continue
         header = comment[start:]
         try:
-            found = tomllib.loads("\n".join(text for _, text in header))
+            parsed = tomllib.loads("\n".join(text for _, text in header))
         except tomllib.TOMLDecodeError as error:
             place = re.search(r"at line (\d+)", str(error))
             line = header[int(place[1]) - 1 if place else -1][0]
             raise BuildError(f"the comment with [dependencies] or [udfs] is not TOML: {error}", file, line) from None
-        for name, table in found.items():
+        for name, table in parsed.items():
             line = next(
                 (number for number, text in header if re.match(rf"\s*\[\s*{re.escape(name)}\b", text)), header[0][0]
             )

@@ -31,11 +31,11 @@ class Held:
 def parts() -> list[Held]:
     """The built libraries, and what is linked to all of them; the one that was used longest ago first."""
     folder = cache.folder()
-    found = [path.parent for path in folder.glob(f"*/*/{cache.DIGEST}")]
-    found += (folder / cache.PLACED).glob("*")
+    paths = [path.parent for path in folder.glob(f"*/*/{cache.DIGEST}")]
+    paths += (folder / cache.PLACED).glob("*")
     forgotten = time.time() - _LONGEST_BUILD
-    found += [path for path in folder.glob("*/building-*") if path.stat().st_mtime < forgotten]
-    return sorted((_held(path) for path in found), key=lambda held: held.used)
+    paths += [path for path in folder.glob("*/building-*") if path.stat().st_mtime < forgotten]
+    return sorted((_held(path) for path in paths), key=lambda held: held.used)
 
 
 def crates() -> Held:

@@ -76,14 +76,14 @@ def _without_signals() -> Iterator[None]:
     former: dict[signal.Signals, Any] = {}
     try:
         if threading.current_thread() is threading.main_thread():
-            for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-                if callable(handler := signal.getsignal(one)):
-                    former[one] = handler
-                    signal.signal(one, lambda number, _: came.append(number))
+            for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                if callable(handler := signal.getsignal(signum)):
+                    former[signum] = handler
+                    signal.signal(signum, lambda number, _: came.append(number))
         yield
     finally:
-        for one, handler in former.items():
-            signal.signal(one, handler)
+        for signum, handler in former.items():
+            signal.signal(signum, handler)
         for number in came:
             former[signal.Signals(number)](number, None)  # raised again, it would be the second one for cli/stopping.py
 

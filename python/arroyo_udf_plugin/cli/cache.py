@@ -33,7 +33,7 @@ def command(clear: bool, limit: int | None) -> None:
     if clear or limit is not None:
         deleted = storage.shrink(0 if clear else limit or 0)
     parts, crates = storage.parts(), storage.crates()
-    size, n_libraries = sum(one.bytes for one in parts), sum(one.is_library for one in parts)
+    size, n_libraries = sum(part.bytes for part in parts), sum(part.is_library for part in parts)
     click.echo(f"{cache.folder()}: {_shown(size + crates.bytes)}")
     click.echo(f"{n_libraries} libraries, {_shown(size)}; crates for Rust and async C, {_shown(crates.bytes)}")
     if deleted is not None:

@@ -46,7 +46,7 @@ def calls_of(plugin: Plugin, given: Path, written: Sequence[WrittenCall]) -> lis
     """The calls of a plugin's functions. given: as the user has named the plugin."""
     from ..engine.operators.calls import Call
 
-    return [Call.of(_function(plugin, given, one.function), one.columns, one.name) for one in written]
+    return [Call.of(_function(plugin, given, call.function), call.columns, call.name) for call in written]
 
 
 def only_function(plugin: Plugin, given: Path) -> str:

@@ -23,8 +23,8 @@ def command(file: Path | None, **flags: Any) -> None:
     settings = configured_by(file, flags).settings
     from ..cluster.doctor import examine
 
-    found = list(examine(settings))
-    for one in found:
-        click.echo(f"{'WRONG' if one.is_wrong else 'ok':<6} {one.what:<12} {printable(one.told)}")
-    if any(one.is_wrong for one in found):
+    findings = list(examine(settings))
+    for finding in findings:
+        click.echo(f"{'WRONG' if finding.is_wrong else 'ok':<6} {finding.what:<12} {printable(finding.text)}")
+    if any(finding.is_wrong for finding in findings):
         raise SystemExit(1)

@@ -164,7 +164,7 @@ def _mark(delimiter: str | None) -> str | None:
 def _types(given: tuple[str, ...]) -> tuple[dict[str, str], bool]:
     """The types by name, and whether `auto` is among them, for the other columns."""
     types, is_auto = {}, False
-    for pair in (pair for each in given for pair in split_types(each)):
+    for pair in (pair for option in given for pair in split_types(option)):
         if pair.strip() == "auto":
             is_auto = True
             continue

@@ -74,20 +74,20 @@ def _list(as_json: bool) -> None:
     """Name, package and entry point of each, and why a query cannot call it, if that is known without a build."""
     from ..engine.planner.installed import GROUP, installed
 
-    found = [
-        {"name": one.name, "package": one.package, "entry_point": one.value, "problem": one.problem}
+    functions = [
+        {"name": function.name, "package": function.package, "entry_point": function.value, "problem": function.problem}
         for several in installed().values()
-        for one in several
+        for function in several
     ]
     if as_json:
-        click.echo(json.dumps(found, indent=2))
-    elif not found:
+        click.echo(json.dumps(functions, indent=2))
+    elif not functions:
         click.echo(f"no installed package has functions: entry points of the group {GROUP}", err=True)
     else:
-        widths = [max(len(one[key] or "") for one in found) for key in ("name", "package", "entry_point")]
-        for one in found:
-            cells = [f"{one[key]:{width}}" for key, width in zip(one, widths, strict=False)]
-            click.echo("  ".join([*cells, one["problem"] or ""]).rstrip())
+        widths = [max(len(function[key] or "") for function in functions) for key in ("name", "package", "entry_point")]
+        for function in functions:
+            cells = [f"{function[key]:{width}}" for key, width in zip(function, widths, strict=False)]
+            click.echo("  ".join([*cells, function["problem"] or ""]).rstrip())
 
 
 def _type(described: dict[str, Any]) -> str:

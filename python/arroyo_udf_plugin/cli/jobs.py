@@ -53,15 +53,17 @@ def group() -> None:
 def listed(client: Client, labels: Sequence[str], states: Sequence[str], as_json: bool) -> None:
     """List jobs, the newest first."""
     asked = urlencode([("label", label) for label in labels] + [("state", state) for state in states])
-    names = {one["id"]: one["name"] for one in client.pages(f"/pipelines?{asked}" if asked else "/pipelines")}
+    names = {
+        pipeline["id"]: pipeline["name"] for pipeline in client.pages(f"/pipelines?{asked}" if asked else "/pipelines")
+    }
     jobs = client.ask("GET", f"/jobs?{asked}")["data"]
     if as_json:
-        for one in jobs:
-            click.echo(json.dumps({"name": names.get(one["pipeline_id"])} | one))
+        for job in jobs:
+            click.echo(json.dumps({"name": names.get(job["pipeline_id"])} | job))
         return
     rows = [
-        [one["pipeline_id"], names.get(one["pipeline_id"], ""), one["state"], _time(one["start_time"]), _reason(one)]
-        for one in jobs
+        [job["pipeline_id"], names.get(job["pipeline_id"], ""), job["state"], _time(job["start_time"]), _reason(job)]
+        for job in jobs
     ]
     _table(["pipeline", "name", "state", "started", ""], rows)
 
@@ -71,7 +73,7 @@ def listed(client: Client, labels: Sequence[str], states: Sequence[str], as_json
 @_with_client
 def show(client: Client, pipeline: str) -> None:
     """Print a pipeline and its job, as JSON."""
-    id = _found(client, pipeline)
+    id = _pipeline_id(client, pipeline)
     job = _job(client, id)
     click.echo(json.dumps({"pipeline": client.ask("GET", f"/pipelines/{id}"), "job": job}, indent=2))
 
@@ -85,12 +87,12 @@ def show(client: Client, pipeline: str) -> None:
 @_with_client
 def logs(client: Client, pipeline: str, level: str, limit: int) -> None:
     """Print the log of a job, the oldest entry first."""
-    id = _found(client, pipeline)
+    id = _pipeline_id(client, pipeline)
     path = f"/pipelines/{id}/jobs/{_job(client, id)['id']}/errors?level={level}&limit={limit}"
-    for one in reversed(client.ask("GET", path)["data"]):
-        click.echo(f"{_time(one['created_at'])} {one['level']:<5} {printable(one['message'])}")
-        if one["details"] and one["details"] != one["message"]:
-            for line in one["details"].splitlines():
+    for entry in reversed(client.ask("GET", path)["data"]):
+        click.echo(f"{_time(entry['created_at'])} {entry['level']:<5} {printable(entry['message'])}")
+        if entry["details"] and entry["details"] != entry["message"]:
+            for line in entry["details"].splitlines():
                 click.echo(f"    {printable(line)}")
 
 
@@ -148,7 +150,7 @@ def _act(
     of_one: Callable[[str], tuple[str, str, dict[str, Any]]],
 ) -> None:
     if pipelines:
-        for id in [_found(client, named) for named in pipelines]:
+        for id in [_pipeline_id(client, named) for named in pipelines]:
             method, path, body = of_one(_quoted(id))
             client.ask(method, f"/pipelines/{path}", body)
             click.echo(f"{id}: {of_many['action']}", err=True)
@@ -157,12 +159,12 @@ def _act(
     if wrong := [name for name, is_pair, _ in pairs if not is_pair]:
         raise click.UsageError(f"--label: {wrong[0]!r} is no label: write name=value")
     which = {"labels": {name: value for name, _, value in pairs} or None, "states": list(states) or None}
-    told = client.ask("POST", "/pipelines/actions", of_many | which)
-    for id in told["done"]:
+    answer = client.ask("POST", "/pipelines/actions", of_many | which)
+    for id in answer["done"]:
         click.echo(f"{id}: {of_many['action']}", err=True)
-    for one in told["refused"]:
-        click.echo(f"{one['id']}: {printable(one['error'])}", err=True)
-    if told["refused"]:
+    for refusal in answer["refused"]:
+        click.echo(f"{refusal['id']}: {printable(refusal['error'])}", err=True)
+    if answer["refused"]:
         raise SystemExit(1)
 
 
@@ -171,14 +173,14 @@ def _act(
 @_with_client
 def tail(client: Client, pipeline: str) -> None:
     """Print the rows that a pipeline shows, as they come: a line of JSON for each. It ends with the job."""
-    id = _found(client, pipeline)
+    id = _pipeline_id(client, pipeline)
     for kind, data in client.events(f"/pipelines/{id}/jobs/{_job(client, id)['id']}/output"):
         if kind == "message":
             for row in json.loads(data["batch"]):
                 click.echo(json.dumps(row, ensure_ascii=False))
 
 
-def _found(client: Client, named: str) -> str:
+def _pipeline_id(client: Client, named: str) -> str:
     """The id of a pipeline."""
     from ..cluster.client import RequestRefused
 
@@ -190,11 +192,11 @@ def _found(client: Client, named: str) -> str:
     for job in client.ask("GET", "/jobs")["data"]:
         if job["id"] == named:
             return str(job["pipeline_id"])
-    found = [one["id"] for one in client.pages("/pipelines") if one["name"] == named]
-    if len(found) == 1:
-        return str(found[0])
-    if found:
-        raise InvalidArgument(f"there are {len(found)} pipelines {named}: name one by its id: {', '.join(found[:5])}")
+    ids = [pipeline["id"] for pipeline in client.pages("/pipelines") if pipeline["name"] == named]
+    if len(ids) == 1:
+        return str(ids[0])
+    if ids:
+        raise InvalidArgument(f"there are {len(ids)} pipelines {named}: name one by its id: {', '.join(ids[:5])}")
     raise InvalidArgument(f"there is no pipeline {named}: `arroyo-udf jobs ls` lists them")
 
 
@@ -203,8 +205,8 @@ def _quoted(named: str) -> str:
 
 
 def _job(client: Client, id: str) -> dict[str, Any]:
-    found: dict[str, Any] = client.ask("GET", f"/pipelines/{_quoted(id)}/jobs")["data"][0]
-    return found
+    job: dict[str, Any] = client.ask("GET", f"/pipelines/{_quoted(id)}/jobs")["data"][0]
+    return job
 
 
 def _reason(job: dict[str, Any]) -> str:
@@ -218,7 +220,7 @@ def _time(micros: int | None) -> str:
 
 def _table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """The last column takes what is left of a line."""
-    cut = [[printable(one)[:_WIDEST] for one in row[:-1]] + [printable(row[-1])] for row in rows]
+    cut = [[printable(text)[:_WIDEST] for text in row[:-1]] + [printable(row[-1])] for row in rows]
     widths = [max(map(len, column)) for column in zip(names, *cut, strict=True)]
     for row in [list(names), *cut]:
-        click.echo("  ".join(one.ljust(width) for one, width in zip(row, widths, strict=True)).rstrip())
+        click.echo("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())

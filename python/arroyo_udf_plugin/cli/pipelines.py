@@ -230,7 +230,7 @@ def replay(
     repeated = _again("replay", file, udfs, checkpoints, *(word for row in rows for word in ("--row", row)))
     with _to_be_repeated(repeated), _planned(document, pipeline) as planned:
         stop = StopRequest(stop_timeout)
-        found: list[ReplayCounts] = []
+        results: list[ReplayCounts] = []
         functions = planned.functions
         with named(functions), contextlib.redirect_stdout(sys.stderr), view(planned.name) as shows, document.located():
 
@@ -239,11 +239,11 @@ def replay(
                     summary, counts = replay_planned(
                         planned, choice, stop=stop, progress=shows.show, progress_every=shows.every
                     )
-                found.append(counts)
+                results.append(counts)
                 return summary
 
             summary = _drained(start, stop, repeated)
-    _report(summary, as_json, err=False, replayed=found[-1])
+    _report(summary, as_json, err=False, replayed=results[-1])
 
 
 @click.command("check", short_help="Check a pipeline without running it.")
@@ -308,11 +308,14 @@ def list_checkpoints(place: str, as_json: bool) -> None:
     from ..engine.execution.restoring import checkpoints_in
     from ..engine.execution.store import open_store
 
-    for one in checkpoints_in(open_store(place)):
+    for checkpoint in checkpoints_in(open_store(place)):
         if as_json:
-            click.echo(json.dumps(dataclasses.asdict(one)))
+            click.echo(json.dumps(dataclasses.asdict(checkpoint)))
         else:
-            click.echo(f"{one.epoch}  {one.time or '-'}  {one.problem or f'{one.state_bytes:,} bytes of state'}")
+            click.echo(
+                f"{checkpoint.epoch}  {checkpoint.time or '-'}  "
+                f"{checkpoint.problem or f'{checkpoint.state_bytes:,} bytes of state'}"
+            )
 
 
 def _tell_restoring(restoring: Restoring, err: bool = True) -> None:
@@ -413,11 +416,11 @@ def _report(summary: PipelineSummary, as_json: bool, err: bool, replayed: Replay
     """err: to standard error, because rows have gone to standard output. replayed: of a replay."""
     progress = summary.progress
     if as_json:
-        told = dataclasses.asdict(summary)
+        document = dataclasses.asdict(summary)
         if replayed is not None:
-            told["replay"] = dataclasses.asdict(replayed)
-        (told["progress"]["checkpoint"] or {}).pop("took", None)  # its parts are for the engine around pipelines
-        click.echo(json.dumps(told.pop("progress") | told), err=err)
+            document["replay"] = dataclasses.asdict(replayed)
+        (document["progress"]["checkpoint"] or {}).pop("took", None)  # its parts are for the engine around pipelines
+        click.echo(json.dumps(document.pop("progress") | document), err=err)
         return
     counts = {
         name: sum(getattr(operator.counts, name) for operator in progress.operators)

@@ -36,13 +36,15 @@ def list_(as_json: bool) -> None:
     from ..host import installed
 
     known = list(installed.listed())
-    found = [one for one in known if isinstance(one, installed.InstalledPlugin)]
+    plugins = [plugin for plugin in known if isinstance(plugin, installed.InstalledPlugin)]
     if as_json:
-        lines = [{"name": one.name, "library": str(one.library), "functions": one.functions} for one in found]
+        lines = [
+            {"name": plugin.name, "library": str(plugin.library), "functions": plugin.functions} for plugin in plugins
+        ]
         click.echo(json.dumps(lines, indent=2))
     else:
-        for one in found:
-            click.echo(f"{one.name:<20} {one.language:<8} {', '.join(one.functions)}")
+        for plugin in plugins:
+            click.echo(f"{plugin.name:<20} {plugin.language:<8} {', '.join(plugin.functions)}")
     for text in known:
         if isinstance(text, str):
             click.echo(text, err=True)
@@ -65,9 +67,9 @@ def verify(names: tuple[str, ...]) -> None:
     from ..host import installed
 
     problems = 0
-    for one in map(installed.find, names) if names else installed.listed():
-        problem = one if isinstance(one, str) else one.problem
-        name = "" if isinstance(one, str) else f"{one.name}: "
+    for plugin in map(installed.find, names) if names else installed.listed():
+        problem = plugin if isinstance(plugin, str) else plugin.problem
+        name = "" if isinstance(plugin, str) else f"{plugin.name}: "
         problems += problem is not None
         click.echo(name + (problem or "as it was installed"))
     if problems:

@@ -68,7 +68,7 @@ def read(file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text(encoding="utf-8").split("\n") if line]
 
 
-def told(rows: int, limit: int | None) -> str:
+def caption(rows: int, limit: int | None) -> str:
     """Which rows they are. limit: as --limit says."""
     if rows < (ROWS if limit is None else limit):
         return f"all rows ({rows:,})"

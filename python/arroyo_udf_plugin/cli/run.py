@@ -142,7 +142,7 @@ def command(
         click.echo(json.dumps(_described(summary) | {"preview": rows}))
         return
     click.echo(preview.table(rows, [call.name for call in made]))
-    report(summary, preview.told(summary.rows, reading.limit), as_json)
+    report(summary, preview.caption(summary.rows, reading.limit), as_json)
     click.echo("nothing was written; to write all rows, add --out FILE", err=True)
 
 
@@ -162,8 +162,8 @@ def report(summary: Summary, first: str, as_json: bool) -> None:
         err=to_stderr,
     )
     if summary.types:
-        told = ", ".join(f"{name}={type_}" for name, type_ in summary.types.items())
-        click.echo(f"types by the first rows: {told}", err=to_stderr)
+        types = ", ".join(f"{name}={type_}" for name, type_ in summary.types.items())
+        click.echo(f"types by the first rows: {types}", err=to_stderr)
     for counts in summary.calls:
         for line in failed(counts.failures):
             click.echo(line, err=to_stderr)
@@ -178,26 +178,26 @@ def _calls(statistics: Any) -> str:
     text = ", ".join(f"{count:,} {name}" for name, count in counted.items())
     latency = statistics.latency
     if latency.rows:
-        took = (duration(latency.p50), duration(latency.p99), duration(latency.max))
-        text += "; a row took {} (p50), {} (p99), {} at most".format(*took)
+        durations = (duration(latency.p50), duration(latency.p99), duration(latency.max))
+        text += "; a row took {} (p50), {} (p99), {} at most".format(*durations)
     return text
 
 
 def _described(summary: Summary) -> dict[str, Any]:
     """The summary for JSON. Latencies have their percentiles, in seconds."""
     described = dataclasses.asdict(summary)
-    for found, into in [(summary.statistics, described)] + [
+    for statistics, into in [(summary.statistics, described)] + [
         (counts.statistics, into) for counts, into in zip(summary.calls, described["calls"], strict=True)
     ]:
-        if found is not None:
+        if statistics is not None:
             names = ("rows", "p50", "p90", "p99", "max")
-            into["statistics"]["latency"] = {name: getattr(found.latency, name) for name in names}
+            into["statistics"]["latency"] = {name: getattr(statistics.latency, name) for name in names}
     return described
 
 
 def chosen(options: tuple[str, ...]) -> dict[str, Any]:
     """The options of --option, those of one function under its name. Raises UsageError."""
-    found: dict[str, Any] = {}
+    parsed: dict[str, Any] = {}
     for option in options:
         function, dot, rest = option.partition(".")
         is_own = bool(dot) and "=" not in function
@@ -205,12 +205,12 @@ def chosen(options: tuple[str, ...]) -> dict[str, Any]:
             name, value = parse(rest if is_own else option)
         except ValueError as error:
             raise click.UsageError(f"--option {error}") from None
-        into = found.setdefault(function, {}) if is_own else found
-        if not isinstance(into, dict) or (not is_own and isinstance(found.get(name), dict)):
+        into = parsed.setdefault(function, {}) if is_own else parsed
+        if not isinstance(into, dict) or (not is_own and isinstance(parsed.get(name), dict)):
             both = function if is_own else name
             raise click.UsageError(f"--option {option}: {both} is an option and a function; leave one out")
         into[name] = value
-    return found
+    return parsed
 
 
 def load(path: Path, validate: bool, where: Mapping[str, Any]) -> Plugin:

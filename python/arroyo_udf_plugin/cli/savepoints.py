@@ -36,11 +36,11 @@ def take(place: str, name: str) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each.")
 def listed(place: str, as_json: bool) -> None:
     """List the savepoints in a place, by name."""
-    for one in _savepoints(place).listed():
+    for savepoint in _savepoints(place).listed():
         if as_json:
-            click.echo(json.dumps(dataclasses.asdict(one)))
+            click.echo(json.dumps(dataclasses.asdict(savepoint)))
         else:
-            _tell(one)
+            _tell(savepoint)
 
 
 @command.command("rm")
@@ -58,5 +58,8 @@ def _savepoints(place: str) -> Savepoints:
     return Savepoints(open_store(place))
 
 
-def _tell(one: TakenSavepoint) -> None:
-    click.echo(f"{one.name}  checkpoint {one.epoch}  {one.time or '-'}  {one.state_bytes:,} bytes of state")
+def _tell(savepoint: TakenSavepoint) -> None:
+    click.echo(
+        f"{savepoint.name}  checkpoint {savepoint.epoch}  {savepoint.time or '-'}  "
+        f"{savepoint.state_bytes:,} bytes of state"
+    )

@@ -43,20 +43,20 @@ def command(query: str, files: tuple[Path, ...], udfs: tuple[str, ...], most: in
     if script.explain or len(script.pipeline.sinks) > 1 or script.pipeline.sinks[0].type != "stdout":
         raise click.UsageError("this command shows the rows of one SELECT: for anything else, write a file for `run`")
     with tempfile.TemporaryDirectory(prefix="arroyo-udf-") as folder:
-        found = Path(folder) / "rows.jsonl"
+        path = Path(folder) / "rows.jsonl"
         (sink,) = script.pipeline.sinks
-        pipeline = script.pipeline.model_copy(update={"sinks": (File(path=str(found), after=sink.after),)})
+        pipeline = script.pipeline.model_copy(update={"sinks": (File(path=str(path), after=sink.after),)})
         with script.located():
             planned = plan(pipeline)
         functions = planned.functions
         with contextlib.closing(planned), named(functions), contextlib.redirect_stdout(sys.stderr), script.located():
             run_planned(planned)
         if as_json:
-            with found.open(encoding="utf-8") as lines:
+            with path.open(encoding="utf-8") as lines:
                 for line in lines:
                     click.echo(line, nl=False)
             return
-        with found.open(encoding="utf-8") as lines:
+        with path.open(encoding="utf-8") as lines:
             rows = [json.loads(line) for line in itertools.islice(lines, most)]
             n_rows = len(rows) + sum(1 for _ in lines)
     click.echo(preview.table(rows, []))

@@ -57,14 +57,16 @@ def stoppable() -> Iterator[None]:
     reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     watch_signals(reading, PATIENCE)
     former_wakeup = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-    former = {one: signal.signal(one, stop) for one in SIGNALS if signal.getsignal(one) is not signal.SIG_IGN}
+    former = {
+        signum: signal.signal(signum, stop) for signum in SIGNALS if signal.getsignal(signum) is not signal.SIG_IGN
+    }
     try:
         yield
     finally:
         over = True
         if not came:
-            for one, handler in former.items():
-                signal.signal(one, handler)
+            for signum, handler in former.items():
+                signal.signal(signum, handler)
             signal.set_wakeup_fd(former_wakeup)
             os.write(writing, b"\0")
             os.close(writing)
@@ -110,14 +112,16 @@ def drainable(request: Callable[[], None]) -> Iterator[list[int]]:
             signal.raise_signal(number)
 
     def undo() -> None:
-        for one, handler in former.items():
-            signal.signal(one, handler)
+        for signum, handler in former.items():
+            signal.signal(signum, handler)
         signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
 
     reading, writing = os.pipe2(os.O_CLOEXEC)
     os.set_blocking(writing, False)
     wakeup = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)  # the native thread does not see these signals
-    former = {one: signal.signal(one, end) for one in SIGNALS if signal.getsignal(one) is not signal.SIG_IGN}
+    former = {
+        signum: signal.signal(signum, end) for signum in SIGNALS if signal.getsignal(signum) is not signal.SIG_IGN
+    }
     listening = threading.Thread(target=listen, name="arroyo-udf-signals", daemon=True)
     listening.start()
     try:

@@ -31,11 +31,11 @@ def duration(seconds: float) -> str:
 
 def failed(failures: Sequence[FailedRows], prefix: str = "") -> Iterator[str]:
     """A line for each of the most frequent kinds."""
-    by_rows = sorted(failures, key=lambda one: -one.rows)
-    for one in by_rows[:_MOST_KINDS]:
-        what = "could not be read" if one.function is None else f"failed in {one.function}"
-        yield f"{prefix}{counted(one.rows, 'row')} {what}, such as {_cut(one.told)}"
-    if rows := sum(one.rows for one in by_rows[_MOST_KINDS:]):
+    by_rows = sorted(failures, key=lambda failure: -failure.rows)
+    for failure in by_rows[:_MOST_KINDS]:
+        what = "could not be read" if failure.function is None else f"failed in {failure.function}"
+        yield f"{prefix}{counted(failure.rows, 'row')} {what}, such as {_cut(failure.message)}"
+    if rows := sum(failure.rows for failure in by_rows[_MOST_KINDS:]):
         yield f"{prefix}{counted(rows, 'row')} failed in other ways; --json has them"
 
 

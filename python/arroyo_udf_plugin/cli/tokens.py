@@ -54,7 +54,7 @@ def listed(tokens: Tokens) -> None:
     """List names and roles. Tokens themselves are not kept."""
     for name, known in tokens.known().items():
         since = "-" if not known.created_at else datetime.fromtimestamp(known.created_at, UTC).isoformat()[:10]
-        until = max((one for one in known.keys.values() if one is not None), default=None)
+        until = max((expiry for expiry in known.keys.values() if expiry is not None), default=None)
         note = "" if until is None else f"  the one before holds until {datetime.fromtimestamp(until, UTC):%F %R} UTC"
         click.echo(f"{name:<24}{known.role:<8}{since}{note}")
 

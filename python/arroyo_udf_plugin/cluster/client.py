@@ -112,7 +112,7 @@ class Client:
             return opened
         except urllib.error.HTTPError as error:
             with error:
-                raise RequestRefused(error.code, _told(error.read()) or f"the API answers {error.code}") from None
+                raise RequestRefused(error.code, _error_text(error.read()) or f"the API answers {error.code}") from None
         except (OSError, http.client.HTTPException) as error:
             reason = error.reason if isinstance(error, urllib.error.URLError) else error
             raise Unavailable(f"no cluster answers at {self.address} ({reason}): start it, or say --url") from None
@@ -125,7 +125,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def _told(body: bytes) -> str:
+def _error_text(body: bytes) -> str:
     try:
         return str(json.loads(body)["error"])
     except (ValueError, TypeError, KeyError):

@@ -231,32 +231,32 @@ class Settings(BaseSettings):
 
 @dataclass(frozen=True)
 class Configured:
-    """told: what each source says, by its name, the later ones win."""
+    """sources: what each source says, by its name, the later ones win."""
 
     settings: Settings
-    told: Mapping[str, Mapping[str, Any]]
+    sources: Mapping[str, Mapping[str, Any]]
 
     def lines(self) -> Iterator[tuple[str, str, str]]:
         """Each key with its value and where it came from."""
         for key, value in _flat(self.settings.model_dump(mode="json")):
-            places = [name for name, told in self.told.items() if key in dict(_flat(told))]
+            places = [name for name, values in self.sources.items() if key in dict(_flat(values))]
             yield key, _shown(value), places[-1] if places else "default"
 
 
 def configured(file: Path | None, flags: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> Configured:
     """flags: as the settings, of those that were given. Raises InvalidArgument with all that is wrong."""
-    told: dict[str, Mapping[str, Any]] = {}
+    sources: dict[str, Mapping[str, Any]] = {}
     if file is not None:
-        told[str(file)] = _underscored(_read(file))
-    told["environment"] = _of_environment(environment)
-    told["flags"] = flags
+        sources[str(file)] = _underscored(_read(file))
+    sources["environment"] = _of_environment(environment)
+    sources["flags"] = flags
     merged: dict[str, Any] = {}
-    for one in told.values():
-        _merge(merged, one)
+    for source in sources.values():
+        _merge(merged, source)
     try:
-        return Configured(_Alone(**merged), told)
+        return Configured(_Alone(**merged), sources)
     except pydantic.ValidationError as error:
-        texts = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()]
+        texts = [f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors()]
         raise InvalidArgument("the configuration is wrong: " + "; ".join(texts)) from None
 
 
@@ -298,12 +298,12 @@ def _read(file: Path) -> Mapping[str, Any]:
 
 def _underscored(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {name.replace("-", "_"): _underscored(one) for name, one in value.items()}
+        return {name.replace("-", "_"): _underscored(item) for name, item in value.items()}
     return value
 
 
-def _merge(into: dict[str, Any], told: Mapping[str, Any]) -> None:
-    for name, value in told.items():
+def _merge(into: dict[str, Any], settings: Mapping[str, Any]) -> None:
+    for name, value in settings.items():
         if isinstance(value, Mapping):
             _merge(into.setdefault(name, {}), value)
         else:

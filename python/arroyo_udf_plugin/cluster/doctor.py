@@ -1,6 +1,6 @@
 """What is wrong with an installation: `arroyo-udf doctor`.
 
-    for finding in examine(settings): print(finding.what, finding.told, finding.is_wrong)
+    for finding in examine(settings): print(finding.what, finding.text, finding.is_wrong)
 
 Guarantees: each thing is looked at, whatever is wrong with the others, and a text says what to do. It changes nothing
 but for a small object in each store, which it removes. No secret is told.
@@ -38,10 +38,10 @@ _LEAST_FILES = 4096
 
 
 class Finding(NamedTuple):
-    """told: what was found; if it is wrong, with what to do."""
+    """text: what was found; if it is wrong, with what to do."""
 
     what: str
-    told: str
+    text: str
     is_wrong: bool
 
 
@@ -76,20 +76,22 @@ def _data(settings: Settings) -> str:
     folder = settings.data.absolute()
     if not folder.is_dir():
         raise Unsound(f"{folder} is not there: start the cluster once, or name the folder by --data")
-    found = folder.stat()
-    if found.st_uid != os.geteuid():
-        raise Unsound(f"{folder} belongs to another user (uid {found.st_uid}): run this, and the cluster, as that user")
-    if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise Unsound(f"others can read {folder} (mode {stat.S_IMODE(found.st_mode):o}): chmod 700 {folder}")
+    status = folder.stat()
+    if status.st_uid != os.geteuid():
+        raise Unsound(
+            f"{folder} belongs to another user (uid {status.st_uid}): run this, and the cluster, as that user"
+        )
+    if status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise Unsound(f"others can read {folder} (mode {stat.S_IMODE(status.st_mode):o}): chmod 700 {folder}")
     return str(folder)
 
 
 def _disk(settings: Settings) -> str:
-    found = shutil.disk_usage(settings.data)
-    told = f"{found.free / 1e9:.1f} GB of {found.total / 1e9:.1f} GB are free"
-    if found.free < _LEAST_FREE:
-        raise Unsound(f"{told}: make room, or jobs stop with it")
-    return told
+    usage = shutil.disk_usage(settings.data)
+    space = f"{usage.free / 1e9:.1f} GB of {usage.total / 1e9:.1f} GB are free"
+    if usage.free < _LEAST_FREE:
+        raise Unsound(f"{space}: make room, or jobs stop with it")
+    return space
 
 
 def _token(settings: Settings) -> str:
@@ -118,8 +120,8 @@ def _database(settings: Settings) -> str:
     with _opened(settings) as database:
         database.check()
         with database.read() as session:
-            if database.is_sqlite and (found := session.execute(text("PRAGMA quick_check(1)")).scalar()) != "ok":
-                raise Unsound(f"{database.url} is damaged ({found}): restore a copy")
+            if database.is_sqlite and (result := session.execute(text("PRAGMA quick_check(1)")).scalar()) != "ok":
+                raise Unsound(f"{database.url} is damaged ({result}): restore a copy")
             now = totals(session)
         return f"{database.url}, revision {LATEST}, {now.pipelines:,} pipelines"
 
@@ -146,8 +148,8 @@ def _clock(settings: Settings) -> str:
             with database.read() as session:
                 asked = session.execute(text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one()
                 others["the database's server"] = float(asked)
-    for other, told in others.items():
-        if abs(off := told - time.time()) > _MOST_OFF:
+    for other, clock in others.items():
+        if abs(off := clock - time.time()) > _MOST_OFF:
             raise Unsound(f"{other} is {off:+.0f} s off: synchronise the clocks (chrony, systemd-timesyncd)")
     return "as others have it"
 

@@ -71,20 +71,21 @@ def _planned(task: Task) -> Planned:
     copies = {name: str(fetched(name, sha256, Path(task.libraries))) for name, sha256 in artifacts}
     pipeline = task.program.moved(copies).description().partitioned()
     place = None if any(not sink.resumable for sink in pipeline.sinks) else task.place
-    told = pipeline.checkpoints or Checkpoints()
+    checkpoints = pipeline.checkpoints or Checkpoints()
     update = {
         "name": task.job_id if task.place is None else f"{task.job_id}-{Path(task.place).name}",
         "parallelism": task.parallelism,
-        "checkpoints": place and told.model_copy(update=_kept(task, told) | {"place": place.replace("${", "$${")}),
+        "checkpoints": place
+        and checkpoints.model_copy(update=_kept(task, checkpoints) | {"place": place.replace("${", "$${")}),
     }
     variables = {**os.environ, **task.program.variables, **task.environment}
     return plan(pipeline.model_copy(update=update), variables)
 
 
-def _kept(task: Task, told: Checkpoints) -> dict[str, Any]:
+def _kept(task: Task, checkpoints: Checkpoints) -> dict[str, Any]:
     """How often checkpoints are taken, and which are kept."""
-    every = {"every": task.checkpoint_interval, "retain_for": told.retain_for or task.retain_for or None}
-    return every if told.retain is not None else every | {"retain": task.retain}
+    every = {"every": task.checkpoint_interval, "retain_for": checkpoints.retain_for or task.retain_for or None}
+    return every if checkpoints.retain is not None else every | {"retain": task.retain}
 
 
 class Telling:
@@ -162,12 +163,12 @@ def _failed(task: Task, error: BaseException) -> JobReport:
 
 def _is_wrong(error: InvalidPipeline, task: Task) -> bool:
     """Of a pipeline that has run before, what it names may only be gone for a while."""
-    return not task.resume_at or any(one.error is Outside for one in error.problems)
+    return not task.resume_at or any(problem.error is Outside for problem in error.problems)
 
 
 def _outage(error: BaseException) -> str:
     if isinstance(error, InvalidPipeline):
-        return next((one.service for one in error.problems if one.service), "")
+        return next((problem.service for problem in error.problems if problem.service), "")
     return service_of(error)
 
 

@@ -55,7 +55,7 @@ class JobProgram:
         def at(name: str) -> str:
             return places.get(name, name)
 
-        operators = [_with_libraries(one, at) for one in self.pipeline["operators"]]
+        operators = [_with_libraries(operator, at) for operator in self.pipeline["operators"]]
         artifacts = {at(name): sha256 for name, sha256 in self.artifacts.items()}
         return replace(self, pipeline={**self.pipeline, "operators": operators}, artifacts=artifacts)
 
@@ -77,15 +77,15 @@ class JobProgram:
 
 def libraries_in(pipeline: Mapping[str, Any]) -> set[str]:
     """Those that a description names."""
-    found: set[str] = set()
+    libraries: set[str] = set()
 
     def note(name: str) -> str:
-        found.add(name)
+        libraries.add(name)
         return name
 
-    for one in pipeline.get("operators", ()):
-        _with_libraries(one, note)
-    return found
+    for operator in pipeline.get("operators", ()):
+        _with_libraries(operator, note)
+    return libraries
 
 
 def _with_libraries(operator: Mapping[str, Any], at: Callable[[str], str]) -> Mapping[str, Any]:
@@ -99,5 +99,5 @@ def _with_libraries(operator: Mapping[str, Any], at: Callable[[str], str]) -> Ma
 
 
 def _without_libraries(pipeline: Mapping[str, Any]) -> Any:
-    operators = [_with_libraries(one, lambda name: "") for one in pipeline["operators"]]
+    operators = [_with_libraries(operator, lambda name: "") for operator in pipeline["operators"]]
     return json.loads(json.dumps({**pipeline, "operators": operators}))

@@ -58,8 +58,8 @@ def _operator() -> str | None:
 
 
 def _fields(record: logging.LogRecord) -> dict[str, object]:
-    found = {name: record.__dict__.get(name) for name in _FIELDS}
-    return {name: value for name, value in found.items() if value is not None}
+    values = {name: record.__dict__.get(name) for name in _FIELDS}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 class _Text(logging.Formatter):
@@ -73,8 +73,8 @@ class _Text(logging.Formatter):
 class _Json(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        told = {"time": time, "level": record.levelname.lower(), "logger": record.name, **_fields(record)}
-        told["message"] = record.getMessage()
+        entry = {"time": time, "level": record.levelname.lower(), "logger": record.name, **_fields(record)}
+        entry["message"] = record.getMessage()
         if record.exc_info:
-            told["exception"] = self.formatException(record.exc_info)
-        return json.dumps(told, ensure_ascii=False, default=str)
+            entry["exception"] = self.formatException(record.exc_info)
+        return json.dumps(entry, ensure_ascii=False, default=str)

@@ -68,24 +68,24 @@ class Showing:
             self._bytes += len(text)
             if not self._is_due():
                 return
-            told = self._taken()
-        self._tell(told)
+            batches = self._taken()
+        self._tell(batches)
 
     def flush(self) -> None:
         """Tells what waits."""
         with self._lock:
-            told = self._taken() if self._waiting else []
-        if told:
-            self._tell(told)
+            batches = self._taken() if self._waiting else []
+        if batches:
+            self._tell(batches)
 
     def _is_due(self) -> bool:
         return self._clock() - self._told_at >= _EVERY
 
     def _taken(self) -> list[Shown]:
-        told, self._waiting = self._waiting, []
+        batches, self._waiting = self._waiting, []
         self._rows = self._bytes = 0
         self._told_at = self._clock()
-        return told
+        return batches
 
 
 def json_of(batch: pa.RecordBatch) -> str:
@@ -100,8 +100,8 @@ def json_of(batch: pa.RecordBatch) -> str:
 def _readable(column: pa.Array) -> pa.Array:
     if not has_no_json(column.type):
         return column
-    return pa.array([None if value is None else _told(value) for value in column.to_pylist()], pa.string())
+    return pa.array([None if value is None else _text(value) for value in column.to_pylist()], pa.string())
 
 
-def _told(value: Any) -> str:
+def _text(value: Any) -> str:
     return value.hex() if isinstance(value, bytes) else str(value)

@@ -82,10 +82,10 @@ class Records:
             lines += some
         kept: list[Counted] = []
         for line in reversed(lines):
-            one = Counted(**json.loads(line.text))
-            if kept and (one.at >= kept[-1].at or one.at < since):
+            counted = Counted(**json.loads(line.text))
+            if kept and (counted.at >= kept[-1].at or counted.at < since):
                 continue
-            kept.append(one)
+            kept.append(counted)
         return kept[::-1]
 
     def latest(self, job_id: str) -> Mapping[str, Any] | None:
@@ -97,8 +97,8 @@ class Records:
                     file.seek(max(0, size - most))
                     before, _, last = file.read().rpartition(b"\n")[0].rpartition(b"\n")
                     if before or most >= size:
-                        found: Mapping[str, Any] = json.loads(last)["numbers"]
-                        return found
+                        numbers: Mapping[str, Any] = json.loads(last)["numbers"]
+                        return numbers
         return None
 
     def jobs(self) -> list[str]:
@@ -223,9 +223,9 @@ class Reader:
             if self._name not in names:
                 before = [name for name in names if _first_of(name) <= self.first]
                 self._enter((before or names)[0 if not before else -1])
-            found = self._read_on()
-            if found:
-                return found
+            lines = self._read_on()
+            if lines:
+                return lines
             later = [name for name in names if name > (self._name or "")]
             if not later:
                 return []
@@ -245,7 +245,7 @@ class Reader:
             return False
 
     def _read_on(self) -> list[Line]:
-        found: list[Line] = []
+        lines: list[Line] = []
         with contextlib.suppress(FileNotFoundError), open(self.folder / (self._name or ""), "rb") as file:
             file.seek(self._offset)
             size = 0
@@ -254,13 +254,13 @@ class Reader:
                     break
                 self._offset += len(text)
                 if self._number >= self.first:
-                    found.append(Line(self._number, text[:-1].decode()))
+                    lines.append(Line(self._number, text[:-1].decode()))
                     size += len(text)
                     self.first = self._number + 1
                 self._number += 1
                 if size >= _AT_ONCE:
                     break
-        return found
+        return lines
 
 
 def _files(folder: Path, kind: str) -> list[str]:

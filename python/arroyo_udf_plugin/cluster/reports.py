@@ -90,48 +90,54 @@ class JobNumbers(TypedDict, total=False):
 
 def numbers_of(generation: int, now: Progress, graph: Mapping[str, Any]) -> JobNumbers:
     """graph: as `graph_of` makes it."""
-    told = numbered(
-        [(one, _told(one, ("sent",))) for one in now.sources],
-        [(one, _told(one, ("recv", "sent")) | _of_operator(one)) for one in now.operators],
-        [(one, _told(one, ("recv",))) for one in now.sinks],
+    parts = numbered(
+        [(source, _node_numbers(source, ("sent",))) for source in now.sources],
+        [(operator, _node_numbers(operator, ("recv", "sent")) | _of_operator(operator)) for operator in now.operators],
+        [(sink, _node_numbers(sink, ("recv",))) for sink in now.sinks],
     )
     counts = {name: getattr(now, name) for name in ("rows_in", "rows_out", "dropped", "dead_letters")}
     nodes = {
-        str(node["node_id"]): {"operator": node["operator"], "name": one.name, **numbers}
-        for node, (one, numbers) in zip(graph["nodes"], told, strict=True)
+        str(node["node_id"]): {"operator": node["operator"], "name": progress.name, **numbers}
+        for node, (progress, numbers) in zip(graph["nodes"], parts, strict=True)
     }
     return cast(JobNumbers, {"generation": generation, **counts, "nodes": nodes})
 
 
-def _told(node: NodeProgress, ways: Sequence[str]) -> dict[str, Any]:
+def _node_numbers(node: NodeProgress, ways: Sequence[str]) -> dict[str, Any]:
     """ways: in which rows pass it."""
-    subtasks = {str(index): _subtask(one, ways) for index, one in enumerate(node.subtasks)}
+    subtasks = {str(index): _subtask(subtask, ways) for index, subtask in enumerate(node.subtasks)}
     return {"subtasks": subtasks} | _known(watermark=node.watermark and node.watermark // 1000)
 
 
-def _subtask(one: Subtask, ways: Sequence[str]) -> SubtaskNumbers:
-    told: SubtaskNumbers = {}
+def _subtask(subtask: Subtask, ways: Sequence[str]) -> SubtaskNumbers:
+    numbers: SubtaskNumbers = {}
     if "recv" in ways:
-        told |= {"messages_recv": one.rows_in, "bytes_recv": one.bytes_in}
+        numbers |= {"messages_recv": subtask.rows_in, "bytes_recv": subtask.bytes_in}
     if "sent" in ways:
-        told |= {"messages_sent": one.rows_out, "bytes_sent": one.bytes_out, "blocked": round(one.blocked, 3)}
-    return told
+        numbers |= {
+            "messages_sent": subtask.rows_out,
+            "bytes_sent": subtask.bytes_out,
+            "blocked": round(subtask.blocked, 3),
+        }
+    return numbers
 
 
-def _of_operator(one: OperatorProgress) -> dict[str, Any]:
-    buckets = {str(bucket): rows for bucket, rows in enumerate(one.latency.counts) if rows}
+def _of_operator(operator: OperatorProgress) -> dict[str, Any]:
+    buckets = {str(bucket): rows for bucket, rows in enumerate(operator.latency.counts) if rows}
     return _known(
-        in_flight=one.in_flight,
-        held=one.held,
-        held_by_order=one.held_by_order,
-        backing_off=one.backing_off,
-        stuck=one.stuck,
-        retries=one.retries,
-        loop_blocked=one.loop_blocked,
-        outcomes=_known(**{name: count for name, count in dataclasses.asdict(one.counts).items() if name != "rows"}),
+        in_flight=operator.in_flight,
+        held=operator.held,
+        held_by_order=operator.held_by_order,
+        backing_off=operator.backing_off,
+        stuck=operator.stuck,
+        retries=operator.retries,
+        loop_blocked=operator.loop_blocked,
+        outcomes=_known(
+            **{name: count for name, count in dataclasses.asdict(operator.counts).items() if name != "rows"}
+        ),
         latency=buckets,
-        latency_max=one.latency.max,
-    ) | ({} if one.lag is None else {"lag": one.lag})
+        latency_max=operator.latency.max,
+    ) | ({} if operator.lag is None else {"lag": operator.lag})
 
 
 def _known(**numbers: Any) -> dict[str, Any]:
@@ -139,12 +145,12 @@ def _known(**numbers: Any) -> dict[str, Any]:
     return {name: number for name, number in numbers.items() if number}
 
 
-def upgraded(told: Mapping[str, Any]) -> JobNumbers:
+def upgraded(report: Mapping[str, Any]) -> JobNumbers:
     """Numbers of a worker of any version. Before there were nodes, its operators stood between one source and one sink,
     each with one subtask."""
-    if "operators" not in told:
-        return cast(JobNumbers, told)
-    places, details = told["operators"], told.get("details", [])
+    if "operators" not in report:
+        return cast(JobNumbers, report)
+    places, details = report["operators"], report.get("details", [])
     last = len(places) - 1
     nodes: dict[str, dict[str, Any]] = {}
     for place, subtasks in places.items():
@@ -156,7 +162,9 @@ def upgraded(told: Mapping[str, Any]) -> JobNumbers:
         nodes[place] = {"subtasks": counts}
         if 0 < int(place) <= len(details):
             nodes[place] |= _upgraded_detail(details[int(place) - 1])
-    return cast(JobNumbers, {name: count for name, count in told.items() if isinstance(count, int)} | {"nodes": nodes})
+    return cast(
+        JobNumbers, {name: count for name, count in report.items() if isinstance(count, int)} | {"nodes": nodes}
+    )
 
 
 def _upgraded_detail(detail: Mapping[str, Any]) -> dict[str, Any]:
@@ -206,7 +214,7 @@ def taken(now: Progress, graph: Mapping[str, Any]) -> CheckpointReport | None:
     checkpoint = now.checkpoint
     if checkpoint is None or checkpoint.took is None:
         return None
-    took = checkpoint.took
+    statistics = checkpoint.took
     parts: list[Part] = numbered(
         [("source", number) for number in range(len(now.sources))],
         [("operator", place) for place in range(len(now.operators))],
@@ -214,37 +222,37 @@ def taken(now: Progress, graph: Mapping[str, Any]) -> CheckpointReport | None:
     )
     return {
         "epoch": checkpoint.epoch,
-        "at": took.end,
+        "at": statistics.end,
         "seconds": checkpoint.seconds,
-        "bytes": took.bytes,
-        "events": [_span(span) for span in took.spans],
+        "bytes": statistics.bytes,
+        "events": [_span(span) for span in statistics.spans],
         "operators": {
-            f"{node['operator']}_{node['node_id']}": _operator(part, took, bool(node["alone"]))
+            f"{node['operator']}_{node['node_id']}": _operator(part, statistics, bool(node["alone"]))
             for node, part in zip(graph["nodes"], parts, strict=True)
         },
     }
 
 
-def _operator(part: Part, took: Took, is_alone: bool) -> OperatorTook:
+def _operator(part: Part, statistics: Took, is_alone: bool) -> OperatorTook:
     """What other slices keep for a node that is alone is its state, too: rows on their way to it."""
-    sizes = [_bytes(part, each) for each in took.slices]
-    own = [(took.slices[0], sum(sizes))] if is_alone else list(zip(took.slices, sizes, strict=True))
-    durable = [span.end for each, _ in own for span in each.spans.get(part, ()) if span.event != "Committing"]
-    written = next(span.start for span in took.spans if span.event == "WritingMetadata")
+    sizes = [_bytes(part, slice_) for slice_ in statistics.slices]
+    own = [(statistics.slices[0], sum(sizes))] if is_alone else list(zip(statistics.slices, sizes, strict=True))
+    durable = [span.end for slice_, _ in own for span in slice_.spans.get(part, ()) if span.event != "Committing"]
+    written = next(span.start for span in statistics.spans if span.event == "WritingMetadata")
     return {
         "bytes": sum(sizes),
         "started_metadata_write": _micros(written),
         "finish_time": _micros(max(durable, default=written)),
         "subtasks": {
-            str(index): {"bytes": size, "event_spans": [_span(span) for span in each.spans.get(part, ())]}
-            for index, (each, size) in enumerate(own)
+            str(index): {"bytes": size, "event_spans": [_span(span) for span in slice_.spans.get(part, ())]}
+            for index, (slice_, size) in enumerate(own)
         },
     }
 
 
-def _bytes(part: Part, took: SliceTook) -> int:
+def _bytes(part: Part, slice_: SliceTook) -> int:
     kind, place = part
-    return took.bytes[place] if kind == "operator" and isinstance(place, int) else 0
+    return slice_.bytes[place] if kind == "operator" and isinstance(place, int) else 0
 
 
 def _span(span: CheckpointSpan) -> EventSpan:

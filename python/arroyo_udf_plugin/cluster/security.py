@@ -87,8 +87,10 @@ class Security:
         value = None if self.tokens is None else self.tokens.session(caller)
         if self.tokens is None or value is None:
             return None
-        told = f"{_cookie_name(host)}={value}; HttpOnly; SameSite=Strict; Path=/; Max-Age={self.tokens.session_seconds}"
-        return told + ("; Secure" if self.tls else "")
+        cookie = (
+            f"{_cookie_name(host)}={value}; HttpOnly; SameSite=Strict; Path=/; Max-Age={self.tokens.session_seconds}"
+        )
+        return cookie + ("; Secure" if self.tls else "")
 
     def caller_by_token(self, authorization: str) -> Caller | None:
         kind, _, given = authorization.partition(" ")
@@ -290,10 +292,10 @@ def _cookie_name(host: str) -> str:
 
 def _cookie(header: str, name: str) -> str:
     try:
-        found = SimpleCookie(header).get(name)
+        cookie = SimpleCookie(header).get(name)
     except CookieError:
         return ""
-    return "" if found is None else found.value
+    return "" if cookie is None else cookie.value
 
 
 def _listed(names: Collection[str]) -> str:
@@ -326,7 +328,7 @@ class Audit:
 
     def note(self, caller: Caller, scope: MutableMapping[str, Any], status: int) -> None:
         """A disk that is full does not keep the request from its answer: the log says so."""
-        told = {
+        entry = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "caller": caller.name,
             "role": caller.role,
@@ -336,9 +338,9 @@ class Audit:
             "status": status,
         }
         try:
-            self._append(json.dumps(told).encode() + b"\n")
+            self._append(json.dumps(entry).encode() + b"\n")
         except OSError as error:
-            _log.error("the audit log %s cannot be written (%s): %s", self.file, error.strerror, told)
+            _log.error("the audit log %s cannot be written (%s): %s", self.file, error.strerror, entry)
 
     def _append(self, line: bytes) -> None:
         while True:

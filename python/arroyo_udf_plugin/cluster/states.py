@@ -226,7 +226,7 @@ def _read(table: str) -> dict[tuple[State, Event], State]:
     states: dict[tuple[State, Event], State] = {}
     for line in filter(str.strip, table.splitlines()):
         state, event, following = (line[start:end].strip() for start, end in _COLUMNS)
-        new = [(State(state), each) for each in _events(event) if (State(state), each) not in states]
+        new = [(State(state), member) for member in _events(event) if (State(state), member) not in states]
         if not new:
             raise ValueError(f"{state}, {event}: there is no such event, or it is in lines before this one")
         states |= dict.fromkeys(new, State(following))
@@ -252,7 +252,7 @@ def actions() -> Iterator[tuple[str, str, Action]]:
     """For people: state, when, action."""
     for state, usual in _ACTIONS.items():
         if state is State.STOPPING:
-            yield from ((state, f"stop {stop}", each) for stop, each in _STOPS.items())
+            yield from ((state, f"stop {stop}", step) for stop, step in _STOPS.items())
             yield state, "any other", usual
             yield state, "for too long", Action.KILL
             continue

@@ -52,9 +52,9 @@ class Task:
         return asdict(self) | {"program": self.program.as_json()}
 
     @classmethod
-    def of_json(cls, told: Mapping[str, Any]) -> Task:
+    def of_json(cls, document: Mapping[str, Any]) -> Task:
         """Raises InvalidState for a program that this worker is too old for."""
-        return cls(**_known(cls, told) | {"program": JobProgram.of_json(told["program"])})
+        return cls(**_known(cls, document) | {"program": JobProgram.of_json(document["program"])})
 
 
 @dataclass(frozen=True)
@@ -85,9 +85,9 @@ class JobReport:
         return asdict(self)
 
 
-def _known(kind: type[Any], told: Mapping[str, Any]) -> dict[str, Any]:
+def _known(kind: type[Any], document: Mapping[str, Any]) -> dict[str, Any]:
     """Without what another version of the program may have added."""
-    return {one.name: told[one.name] for one in fields(kind) if one.name in told}
+    return {member.name: document[member.name] for member in fields(kind) if member.name in document}
 
 
 How = Literal["save", "drain", "cancel"]

@@ -101,16 +101,16 @@ class Tokens:
         known = self._all().get(caller.name)
         if known is None or not known.holding:
             return None
-        told = f"{caller.name}.{int(time.time() + self._session_seconds)}"
-        return f"{told}.{_signature(known.holding[0], told)}"
+        claim = f"{caller.name}.{int(time.time() + self._session_seconds)}"
+        return f"{claim}.{_signature(known.holding[0], claim)}"
 
     def caller_of_session(self, value: str) -> Caller | None:
-        told, _, signature = value.rpartition(".")
-        name, _, until = told.partition(".")
+        claim, _, signature = value.rpartition(".")
+        name, _, until = claim.partition(".")
         known = self._all().get(name)
         if known is None or not until.isdecimal() or len(until) > 12 or int(until) < time.time():
             return None
-        if any(hmac.compare_digest(_signature(key, told).encode(), signature.encode()) for key in known.holding):
+        if any(hmac.compare_digest(_signature(key, claim).encode(), signature.encode()) for key in known.holding):
             return Caller(name, known.role)
         return None
 
@@ -123,16 +123,16 @@ class Tokens:
     def own(self) -> str:
         """The token in the file `token`. Raises InvalidState."""
         try:
-            found = self.file.read_text(encoding="ascii").strip()
+            token = self.file.read_text(encoding="ascii").strip()
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "it is no text"
             raise InvalidState(
                 f"the token of the API cannot be read from {self.file} ({why}): start the cluster once, or name its "
                 "data folder by --data"
             ) from None
-        if not found:
+        if not token:
             raise InvalidState(f"{self.file} is empty: remove it, and start the cluster: it makes a new one")
-        return found
+        return token
 
     def known(self) -> Mapping[str, Known]:
         """All tokens by their names."""
@@ -158,11 +158,11 @@ class Tokens:
             private_files.replace(self.file, f"{token}\n".encode())
             return token
         with self._changing() as others:
-            found = self._among(others, name)
+            entry = self._among(others, name)
             until = time.time() + keep
-            old = [key for key in found["keys"] if key["until"] is None or key["until"] > time.time()]
+            old = [key for key in entry["keys"] if key["until"] is None or key["until"] > time.time()]
             kept = [key | {"until": min(until, key["until"] or until)} for key in old] if keep else []
-            found["keys"] = [_key(token), *kept]
+            entry["keys"] = [_key(token), *kept]
         return token
 
     def remove(self, name: str) -> None:
@@ -201,21 +201,21 @@ class Tokens:
             return self._known
 
     def _loaded(self) -> dict[str, Known]:
-        found: dict[str, Known] = {}
+        tokens: dict[str, Known] = {}
         with contextlib.suppress(InvalidState):  # there is no such file: nobody has that token
-            found[OWNER] = Known("admin", 0, {_hash(self.own()): None})
+            tokens[OWNER] = Known("admin", 0, {_hash(self.own()): None})
         if self._configured is not None:
-            found[CONFIGURED] = Known("admin", 0, {_hash(self._configured): None})
-        for name, told in self._read().items():
-            keys = {key["sha256"]: key["until"] for key in told["keys"]}
-            found[name] = Known(told["role"], told["created_at"], keys)
-        return found
+            tokens[CONFIGURED] = Known("admin", 0, {_hash(self._configured): None})
+        for name, entry in self._read().items():
+            keys = {key["sha256"]: key["until"] for key in entry["keys"]}
+            tokens[name] = Known(entry["role"], entry["created_at"], keys)
+        return tokens
 
     def _read(self) -> dict[str, Any]:
         """Raises InvalidState."""
         try:
-            found: dict[str, Any] = json.loads(self._others.read_bytes())
-            return found
+            tokens: dict[str, Any] = json.loads(self._others.read_bytes())
+            return tokens
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:
@@ -231,7 +231,7 @@ class Logins:
 
     def new(self, caller: Caller) -> str:
         now = self._clock()
-        self._open = {code: one for code, one in self._open.items() if one[0] > now}
+        self._open = {code: login for code, login in self._open.items() if login[0] > now}
         while len(self._open) >= _MOST_LOGINS:
             self._open.pop(next(iter(self._open)))
         code = secrets.token_urlsafe(24)
@@ -256,13 +256,13 @@ def _hash(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 
-def _signature(key: str, told: str) -> str:
-    return hmac.new(key.encode(), f"session {told}".encode(), hashlib.sha256).hexdigest()
+def _signature(key: str, claim: str) -> str:
+    return hmac.new(key.encode(), f"session {claim}".encode(), hashlib.sha256).hexdigest()
 
 
 def _state(path: Path) -> object:
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_ino, found.st_size
+    return status.st_mtime_ns, status.st_ino, status.st_size

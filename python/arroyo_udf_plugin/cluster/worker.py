@@ -76,18 +76,22 @@ class Alone(Exception):
 
 
 class Worker:
-    def __init__(self, told: dict[str, Any]) -> None:
-        self._data = Path(told["data"])
-        self._job_id, self._generation, self._secret = told["job_id"], told["generation"], told["secret"]
+    def __init__(self, assignment: dict[str, Any]) -> None:
+        self._data = Path(assignment["data"])
+        self._job_id, self._generation, self._secret = (
+            assignment["job_id"],
+            assignment["generation"],
+            assignment["secret"],
+        )
         self._reports: queue.SimpleQueue[JobReport | None] = queue.SimpleQueue()
         self._heard = time.monotonic()
         self._stop = StopRequest()
         self._started: JobReport | None = None
         self._measured = Measured()
         # Not of a controller that runs on while the package is upgraded:
-        self._traces, self._spawned = told.get("traces"), told.get("spawned", time.time())
+        self._traces, self._spawned = assignment.get("traces"), assignment.get("spawned", time.time())
         self._trace_parent: str | None = None
-        self._gateway = Gateway(**told["gateway"]) if told.get("gateway") else None
+        self._gateway = Gateway(**assignment["gateway"]) if assignment.get("gateway") else None
 
     def run(self) -> None:
         """Raises Gone, Alone."""
@@ -195,18 +199,24 @@ def main() -> None:
         raise InvalidArgument("a worker is started by a controller: run `arroyo-udf controller`") from None
     if given is None:
         return
-    told, output, lock = given  # the lock ends with this process
+    assignment, output, lock = given  # the lock ends with this process
     worker_files.sign(lock, os.getpid())
     _redirect(output)
     worker_files.mark(
-        worker_files.marker_of(protocol.folder_of(Path(told["data"])), told["job_id"], told["generation"])
+        worker_files.marker_of(
+            protocol.folder_of(Path(assignment["data"])), assignment["job_id"], assignment["generation"]
+        )
     )
     try:
-        show(*told.get("logging", ("text", "info")), job_id=told["job_id"], generation=told["generation"])
-        limit(told["limits"])
-        roots = told.get("roots")
+        show(
+            *assignment.get("logging", ("text", "info")),
+            job_id=assignment["job_id"],
+            generation=assignment["generation"],
+        )
+        limit(assignment["limits"])
+        roots = assignment.get("roots")
         with confined_to(None if roots is None else list(map(Path, roots))):
-            Worker(told).run()
+            Worker(assignment).run()
     except (Gone, Alone) as error:
         _log.warning("%s", error)
     sys.stdout.flush()

@@ -42,14 +42,14 @@ class Documented(pydantic.BaseModel):
 
 def docs_of(model: type[object]) -> Mapping[str, str]:
     """The text of each attribute, of its bases too."""
-    found: dict[str, str] = {}
+    docs: dict[str, str] = {}
     for kind in reversed(model.__mro__):
         for name, text in _docs_in(kind.__module__).get(kind.__qualname__, {}).items():
             if text:
-                found[name] = text
+                docs[name] = text
             else:
-                found.pop(name, None)
-    return found
+                docs.pop(name, None)
+    return docs
 
 
 @functools.cache
@@ -59,20 +59,20 @@ def _docs_in(module: str) -> Mapping[str, Mapping[str, str]]:
         tree = ast.parse(inspect.getsource(sys.modules[module]))
     except (KeyError, OSError, TypeError, SyntaxError):
         return {}
-    found: dict[str, Mapping[str, str]] = {}
-    _collect(tree, "", found)
-    return found
+    docs: dict[str, Mapping[str, str]] = {}
+    _collect(tree, "", docs)
+    return docs
 
 
-def _collect(owner: ast.AST, prefix: str, found: dict[str, Mapping[str, str]]) -> None:
+def _collect(owner: ast.AST, prefix: str, docs: dict[str, Mapping[str, str]]) -> None:
     for node in ast.iter_child_nodes(owner):
         if isinstance(node, ast.ClassDef):
-            found[prefix + node.name] = dict(_documented(node))
-            _collect(node, f"{prefix}{node.name}.", found)
+            docs[prefix + node.name] = dict(_documented(node))
+            _collect(node, f"{prefix}{node.name}.", docs)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            _collect(node, f"{prefix}{node.name}.<locals>.", found)
+            _collect(node, f"{prefix}{node.name}.<locals>.", docs)
         else:
-            _collect(node, prefix, found)
+            _collect(node, prefix, docs)
 
 
 def _documented(owner: ast.ClassDef) -> list[tuple[str, str]]:

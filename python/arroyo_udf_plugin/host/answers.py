@@ -67,8 +67,8 @@ def with_refused(
         others = {"outcome": [VALUE] * len(rows), "attempts": [1] * len(rows), "error": [None] * len(rows)}
         names = results.schema.names
         for i, field in enumerate(schema):
-            found = field.name in names
-            column = results.column(field.name) if found else pa.array(others[field.name], field.type)
+            is_there = field.name in names
+            column = results.column(field.name) if is_there else pa.array(others[field.name], field.type)
             made[i] = pa.concat_arrays([made[i], column if column.type == field.type else column.cast(field.type)])
     order = sorted(range(len(errors) + len(rows)), key=[*errors, *rows].__getitem__)
     return pa.RecordBatch.from_arrays(made, schema=schema).take(pa.array(order, pa.int64()))
@@ -152,7 +152,7 @@ class Waiting(Generic[T]):
         for held in self._held:
             positions = ordinals(len(held.rows))
             if held.out:
-                gone = [ordinals(one[1] - one[0], one[0]) if isinstance(one, tuple) else one for one in held.out]
+                gone = [ordinals(part[1] - part[0], part[0]) if isinstance(part, tuple) else part for part in held.out]
                 chunked = pa.chunked_array(gone, pa.uint64())
                 positions = positions.filter(pc.invert(pc.is_in(positions, value_set=chunked.combine_chunks())))
             if len(positions):
@@ -199,8 +199,8 @@ class Waiting(Generic[T]):
 
     def _between(self, low: int, high: int) -> list[_Held[T]]:
         """The batches with ids from low to high."""
-        start = max(bisect.bisect_right(self._held, low, key=lambda one: one.first) - 1, 0)
-        stop = bisect.bisect_right(self._held, high, key=lambda one: one.first)
+        start = max(bisect.bisect_right(self._held, low, key=lambda batch: batch.first) - 1, 0)
+        stop = bisect.bisect_right(self._held, high, key=lambda batch: batch.first)
         return self._held[start:stop]
 
     def uncalled(self) -> Iterator[Answered[T]]:
@@ -216,7 +216,7 @@ class Waiting(Generic[T]):
         self.open -= len(results)
         held.open -= len(results)
         if not held.open:
-            del self._held[bisect.bisect_left(self._held, held.first, key=lambda one: one.first)]
+            del self._held[bisect.bisect_left(self._held, held.first, key=lambda batch: batch.first)]
         if held.refused:
             return self._with_due(held, out, results)
         if held.open:
@@ -242,5 +242,5 @@ def _u64(number: int) -> pa.Scalar:
 
 
 def _bounds(ids: pa.UInt64Array) -> tuple[int, int]:
-    found = pc.min_max(ids)
-    return found["min"].as_py(), found["max"].as_py()
+    extremes = pc.min_max(ids)
+    return extremes["min"].as_py(), extremes["max"].as_py()

@@ -135,11 +135,11 @@ class Arguments:
             if _is_scalar(value):
                 repeated.append(i)
                 value = pa.array([value.as_py()], value.type) if isinstance(value, pa.Scalar) else [value]
-            found = self._cast(i, value)
-            columns.append(found.array)
-            if i in repeated and found.refused:
-                raise self._wrong(i, found.refused[0])
-            for row, why in found.refused.items():
+            converted = self._cast(i, value)
+            columns.append(converted.array)
+            if i in repeated and converted.refused:
+                raise self._wrong(i, converted.refused[0])
+            for row, why in converted.refused.items():
                 refused.setdefault(row, f"argument {self._named(i)}: {why}")
         self._spread(columns, repeated)
         if not any(isinstance(column, pa.ChunkedArray) for column in columns):

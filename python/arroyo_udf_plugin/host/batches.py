@@ -26,14 +26,14 @@ raise_interrupts(threading.main_thread().ident or 0)
 _ARRAY_SIZE = ffi.sizeof("struct ArrowArray")
 
 
-def _same_layout(one: pa.DataType, other: pa.DataType) -> bool:
+def _same_layout(type_: pa.DataType, other: pa.DataType) -> bool:
     """Equal except for the names of list items and for inner nullability, which data from elsewhere rarely declares."""
-    if one == other:
+    if type_ == other:
         return True
-    if one.id != other.id or not pa.types.is_nested(one) or one.num_fields != other.num_fields:
+    if type_.id != other.id or not pa.types.is_nested(type_) or type_.num_fields != other.num_fields:
         return False
-    fields = [(one.field(i), other.field(i)) for i in range(one.num_fields)]
-    named = not pa.types.is_struct(one) or all(a.name == b.name for a, b in fields)
+    fields = [(type_.field(i), other.field(i)) for i in range(type_.num_fields)]
+    named = not pa.types.is_struct(type_) or all(a.name == b.name for a, b in fields)
     return named and all(_same_layout(a.type, b.type) for a, b in fields)
 
 

@@ -286,7 +286,7 @@ class Function:
         schema = schema_of(self.returns)
         if not answers:
             return pa.RecordBatch.from_pylist([], schema)
-        table = pa.Table.from_batches([one.select(schema.names) for one in answers])
+        table = pa.Table.from_batches([answer.select(schema.names) for answer in answers])
         batches = table.sort_by("id").combine_chunks().to_batches()
         if len(batches) > 1:
             raise InvalidArgument(f"{self.where}: the results are too large for one array; use start and map")

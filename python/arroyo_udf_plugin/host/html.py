@@ -29,7 +29,9 @@ class ShownFunction(Protocol):
 def as_html(title: str, functions: Iterable[ShownFunction]) -> str:
     """A table with a row for each function: what it takes and returns, and the first line of its documentation."""
     head = "".join(f"<th>{name}</th>" for name in ("function", "kind", "arguments", "result", ""))
-    rows = "".join(f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in _row(one))}</tr>" for one in functions)
+    rows = "".join(
+        f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in _row(function))}</tr>" for function in functions
+    )
     return f"<table><caption>{escape(title)}</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 

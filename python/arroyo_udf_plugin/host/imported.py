@@ -31,7 +31,7 @@ def open_library(path: str, arguments: Types, returns: pa.DataType | pa.Field) -
         kind = open_arroyo(file)
     except OSError as error:
         raise LoadError(f"{path}: {error}") from None
-    fields = [_field(f"argument_{i}", one) for i, one in enumerate(arguments)]
+    fields = [_field(f"argument_{i}", type_) for i, type_ in enumerate(arguments)]
     if kind == abi.SYNC and not fields:
         raise InvalidArgument(f"{path}: a sync function has at least one argument; give its type in `arguments`")
     name = Path(path).name.split(".")[0].removeprefix("lib")

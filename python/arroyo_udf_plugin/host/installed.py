@@ -178,18 +178,18 @@ def _read(folder: Path, name: str) -> InstalledPlugin:
     """Raises LoadError for a manifest that is none."""
     file = folder / name / f"{name}.json"
     try:
-        told = json.loads(file.read_text(encoding="utf-8"))
-        if not isinstance(told, dict) or told.get("version") != _VERSION:
+        data = json.loads(file.read_text(encoding="utf-8"))
+        if not isinstance(data, dict) or data.get("version") != _VERSION:
             raise ValueError("it is of another version of arroyo_udf_plugin")
         manifest = InstalledPlugin(
             folder / name,
-            _typed(told, "name", str),
-            _typed(told, "sha256", str),
-            _typed(told, "language", str),
-            _typed(told, "abi_version", int),
-            _typed(told, "toolkit_version", str),
-            None if told.get("python") is None else _typed(told, "python", str),
-            tuple(map(str, _typed(told, "functions", list))),
+            _typed(data, "name", str),
+            _typed(data, "sha256", str),
+            _typed(data, "language", str),
+            _typed(data, "abi_version", int),
+            _typed(data, "toolkit_version", str),
+            None if data.get("python") is None else _typed(data, "python", str),
+            tuple(map(str, _typed(data, "functions", list))),
         )
         if manifest.name != name:
             raise ValueError(f"its name is {manifest.name!r}")
@@ -198,10 +198,10 @@ def _read(folder: Path, name: str) -> InstalledPlugin:
     return manifest
 
 
-def _typed(told: dict[str, Any], key: str, kind: type[Any]) -> Any:
-    if not isinstance(told.get(key), kind):
+def _typed(data: dict[str, Any], key: str, kind: type[Any]) -> Any:
+    if not isinstance(data.get(key), kind):
         raise ValueError(f"{key} is not there, or of another type")
-    return told[key]
+    return data[key]
 
 
 def _unsafe(folder: Path, name: str) -> str | None:
@@ -214,12 +214,12 @@ def _unsafe(folder: Path, name: str) -> str | None:
 
 def _open_to_others(path: Path) -> str | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError as error:
         return f"{path}: {error.strerror}: install it again"
-    if found.st_uid not in (0, os.geteuid()):
+    if status.st_uid not in (0, os.geteuid()):
         return f"{path} is of another user: install the plugin in a folder of your own"
-    if found.st_mode & _OTHERS_WRITE:
+    if status.st_mode & _OTHERS_WRITE:
         return f"others can write to {path}: chmod go-w {path}"
     return None
 

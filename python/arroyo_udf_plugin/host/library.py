@@ -105,9 +105,9 @@ class Plugin:
             functions = _Functions(self.name)
             here = address(self._table.describe()) if where.isolation == "thread" and foreign is None else None
             for number in range(described.n_functions):
-                one = known(described.functions[number], f"function number {number}")
-                kind = Function if one.kind in (SYNC, ASYNC) else Uncallable
-                function = kind(self._table, first + number, one, self.name, self.hash, validate, here)
+                description = known(described.functions[number], f"function number {number}")
+                kind = Function if description.kind in (SYNC, ASYNC) else Uncallable
+                function = kind(self._table, first + number, description, self.name, self.hash, validate, here)
                 if function.name in functions:
                     raise AbiError(f"two functions have the name {function.name!r}")
                 functions[function.name] = function

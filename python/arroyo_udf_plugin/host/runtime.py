@@ -135,8 +135,8 @@ class Runtime(Started):
         return self.answers_async(self._parts_async(batches, arguments), first_id, stop)
 
     def _parts(self, batches: Iterable[Any], choose: Choose | None) -> Iterator[tuple[pa.RecordBatch, Piece]]:
-        one = None if isinstance(batches, pa.RecordBatchReader) else as_table(batches)
-        for batch in batches if one is None else [one]:
+        table = None if isinstance(batches, pa.RecordBatchReader) else as_table(batches)
+        for batch in batches if table is None else [table]:
             yield from self._arguments.parts(batch, choose)
 
     async def _parts_async(
@@ -207,7 +207,7 @@ class Runtime(Started):
         waiting: Waiting[T] = Waiting(self._where, self._shapes.value, self._ordered)
         window = Window(self._at_once)
         # What the two tasks have to tell: results, None (to look again), or why a task has failed.
-        told: asyncio.Queue[pa.RecordBatch | Exception | None] = asyncio.Queue()
+        messages: asyncio.Queue[pa.RecordBatch | Exception | None] = asyncio.Queue()
         room = asyncio.Event()
         all_sent = False
 
@@ -223,11 +223,11 @@ class Runtime(Started):
                     for exported in self._exported((first_id + row, arrays) for row, arrays in part.runs()):
                         await self._send_exported(*exported)
                     if part.refused:
-                        told.put_nowait(None)
-                        await told.join()  # until they have been yielded
+                        messages.put_nowait(None)
+                        await messages.join()  # until they have been yielded
                     first_id += part.n_rows
             all_sent = True
-            told.put_nowait(None)
+            messages.put_nowait(None)
             if stop:
                 await self.stop_async()
 
@@ -235,38 +235,38 @@ class Runtime(Started):
             while not self._ended:
                 await self.wait_async()
                 if (results := self.drain_results(window.step)) is not None:
-                    told.put_nowait(results)
-                    await told.join()  # until they have been yielded
+                    messages.put_nowait(results)
+                    await messages.join()  # until they have been yielded
 
         async def telling(work: Any) -> None:
             try:
                 await work
             except Exception as error:
-                told.put_nowait(error)
+                messages.put_nowait(error)
 
         tasks = [asyncio.create_task(telling(send())), asyncio.create_task(telling(drain()))]
         failed: Exception | None = None
         try:
             while waiting.open or not all_sent:
                 try:
-                    item = await asyncio.wait_for(told.get(), None if failed is None else _LOOK_AGAIN)
+                    item = await asyncio.wait_for(messages.get(), None if failed is None else _LOOK_AGAIN)
                 except TimeoutError:
                     break
                 if isinstance(item, Exception):
                     failed = item
                     if not all_sent:
                         break
-                    told.task_done()  # of the stop: its rows may still come out, and `drain` waits for this
+                    messages.task_done()  # of the stop: its rows may still come out, and `drain` waits for this
                     continue
                 if item is not None:
                     window.drained(item.num_rows, item.nbytes)
                 for answer in waiting.uncalled() if item is None else waiting.answered(item):
                     yield answer
-                told.task_done()
+                messages.task_done()
                 room.set()
             await tasks[0] if failed is None else None
-            while failed is None and not told.empty():
-                item = told.get_nowait()
+            while failed is None and not messages.empty():
+                item = messages.get_nowait()
                 if isinstance(item, Exception):
                     failed = item
                 elif item is not None:

@@ -106,5 +106,5 @@ class Statistics:
     def from_abi(cls, counters: Any) -> Self:
         """Reads an `arroyo_udf_statistics` that a plugin has filled in."""
         counts = tuple(memoryview(ffi.buffer(counters.latency)).cast("Q"))
-        numbers = {one.name: getattr(counters, one.name) for one in fields(cls) if one.name != "latency"}
+        numbers = {member.name: getattr(counters, member.name) for member in fields(cls) if member.name != "latency"}
         return cls(**numbers, latency=Latency(counts, counters.latency_max_ns / 1e9))

@@ -107,8 +107,8 @@ class Waiters:
             self._waiting[fd] = condition
             error = new_error()
             every = 0
-            for one in self._waiting.values():
-                every |= one
+            for mask in self._waiting.values():
+                every |= mask
             status = self._table.arm(self._handle, every, _wake, ffi.cast("void *", fd), error)
         try:
             if status not in (abi.OK, abi.READY):

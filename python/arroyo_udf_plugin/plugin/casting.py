@@ -333,21 +333,21 @@ def _converted(array: pa.Array, wanted: pa.DataType) -> pa.Array:
         return pa.array(array.to_pylist(), wanted)
 
 
-def _single(one: pa.Array, wanted: pa.DataType) -> pa.Array | None:
+def _single(value: pa.Array, wanted: pa.DataType) -> pa.Array | None:
     """An integer as a float, beyond 2**53, where pyarrow refuses also those that are exact; None if it is not."""
-    if not (_is.is_integer(one.type) and _is.is_floating(wanted)):
+    if not (_is.is_integer(value.type) and _is.is_floating(wanted)):
         return None
-    done = pa.array([float(one[0].as_py())], wanted)
-    return done if done[0].as_py() == one[0].as_py() else None
+    done = pa.array([float(value[0].as_py())], wanted)
+    return done if done[0].as_py() == value[0].as_py() else None
 
 
-def _shown(one: pa.Array) -> str:
+def _shown(value: pa.Array) -> str:
     """A value in a text for users."""
     try:
-        text = str(one.cast(pa.int64() if _is.is_duration(one.type) else pa.string())[0].as_py())
+        text = str(value.cast(pa.int64() if _is.is_duration(value.type) else pa.string())[0].as_py())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        text = repr(one[0].as_py())
-    text += f" {one.type.unit}" if _is.is_duration(one.type) else ""
+        text = repr(value[0].as_py())
+    text += f" {value.type.unit}" if _is.is_duration(value.type) else ""
     return text if len(text) <= 100 else text[:100] + "..."
 
 

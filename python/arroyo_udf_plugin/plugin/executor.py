@@ -474,4 +474,6 @@ def _context_of(task: asyncio.Task[Any]) -> Context:
     """The context of a Task. Before 3.12 only the garbage collector knows it."""
     if sys.version_info >= (3, 12):
         return task.get_context()
-    return next((one for one in gc.get_referents(task) if isinstance(one, Context)), contextvars.Context())
+    return next(
+        (referent for referent in gc.get_referents(task) if isinstance(referent, Context)), contextvars.Context()
+    )

@@ -57,12 +57,12 @@ def load(
     if parcel.contains("call_info"):
         # Calls that began before this import have no information; so import it before the first call.
         importlib.import_module("arroyo_udf_plugin.author.call_info")
-    found = {udf.__name__: udf for udf in functions_of(module)}
-    if in_main and any(udf.is_async for udf in found.values()):
+    udfs = {udf.__name__: udf for udf in functions_of(module)}
+    if in_main and any(udf.is_async for udf in udfs.values()):
         import_whole("arroyo_udf_plugin.plugin.executor")  # now, because there is room
     registered = []
     for function_name, starts, batched, columns in functions:
-        udf = found.get(function_name)
+        udf = udfs.get(function_name)
         if udf is None or not _agrees(udf, starts, batched, columns):
             reason = f"function {function_name!r} is another than when the plugin was built: its module defines it "
             raise LoadRefused(ENVIRONMENT, f"{reason}by something that differs here; build it again")

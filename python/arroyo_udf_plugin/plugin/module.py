@@ -77,7 +77,9 @@ def forget(module_name: str) -> None:
     for name in list(sys.modules):  # a copy, because other threads import meanwhile
         if name == module_name or name.startswith(f"{module_name}_"):
             sys.modules.pop(name, None)
-    sys.meta_path[:] = [one for one in sys.meta_path if not (isinstance(one, _Carried) and one.owner == module_name)]
+    sys.meta_path[:] = [
+        finder for finder in sys.meta_path if not (isinstance(finder, _Carried) and finder.owner == module_name)
+    ]
 
 
 def _run(module: types.ModuleType, source: str, shown: str) -> None:
@@ -132,8 +134,8 @@ class _Carried:
 
 def functions_of(module: types.ModuleType) -> list[Udf[..., Any]]:
     """The decorated functions that a module defines itself, without imported ones, in order of definition."""
-    found = {id(value): value for value in vars(module).values() if isinstance(value, Udf)}
-    own = [udf for udf in found.values() if udf.definition.__module__ == module.__name__]
+    udfs = {id(value): value for value in vars(module).values() if isinstance(value, Udf)}
+    own = [udf for udf in udfs.values() if udf.definition.__module__ == module.__name__]
     return sorted(own, key=lambda udf: udf.definition.__code__.co_firstlineno)
 
 

@@ -21,8 +21,8 @@ def read(library: str) -> str | None:
     """What the last line of a file says; None if it has no such line. Raises OSError."""
     with open(library, "rb") as file:
         file.seek(max(0, os.fstat(file.fileno()).st_size - _LONGEST))
-        _, found, source = file.read().rpartition(_BEGINS)
-    return os.fsdecode(source.partition(b"\0")[0]) if found else None  # DuckDB's footer follows
+        _, separator, source = file.read().rpartition(_BEGINS)
+    return os.fsdecode(source.partition(b"\0")[0]) if separator else None  # DuckDB's footer follows
 
 
 def source_of(library: str, name: str) -> str:

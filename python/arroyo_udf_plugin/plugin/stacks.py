@@ -54,9 +54,9 @@ def _summary(exception: BaseException) -> str:
 def _reasons(exception: BaseException, indent: str, seen: set[int]) -> Iterator[str]:
     """The exceptions of a group, and those that an exception comes from, a line each."""
     seen.add(id(exception))  # a chain may be a circle
-    for one in exception.exceptions if isinstance(exception, BaseExceptionGroup) else ():
-        yield f"{indent}- {_summary(one)}"
-        yield from _reasons(one, indent + "  ", seen)
+    for inner in exception.exceptions if isinstance(exception, BaseExceptionGroup) else ():
+        yield f"{indent}- {_summary(inner)}"
+        yield from _reasons(inner, indent + "  ", seen)
     cause = exception.__cause__ or (None if exception.__suppress_context__ else exception.__context__)
     if cause is not None and id(cause) not in seen:
         yield f"{indent}from {_summary(cause)}"
@@ -71,7 +71,7 @@ def _is_library(file: str) -> bool:
 def running(frame: FrameType | None) -> list[str]:
     """The stack of a thread, a line per frame, below the frames of event loop and toolkit."""
     frames = [] if frame is None else traceback.extract_stack(frame)
-    return [_place(one) for one in dropwhile(lambda one: one.filename.startswith(_MACHINERY), frames)]
+    return [_place(summary) for summary in dropwhile(lambda summary: summary.filename.startswith(_MACHINERY), frames)]
 
 
 def suspended(task: asyncio.Task[Any]) -> list[str]:
@@ -85,7 +85,7 @@ def suspended(task: asyncio.Task[Any]) -> list[str]:
         if (frame := getattr(waiting, f"{kind}_frame")) is not None:
             places += traceback.extract_stack(frame, limit=1)
         waiting = getattr(waiting, "gi_yieldfrom" if kind == "gi" else f"{kind}_await")
-    return [_place(one) for one in places if not one.filename.startswith(_OWN_FOLDER)]
+    return [_place(summary) for summary in places if not summary.filename.startswith(_OWN_FOLDER)]
 
 
 def _place(frame: traceback.FrameSummary) -> str:

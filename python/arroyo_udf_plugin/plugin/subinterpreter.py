@@ -99,7 +99,9 @@ def unload() -> bool:
 def threads() -> list[int]:
     """The idents of the threads that code here has made. Python's main thread counts in every interpreter."""
     others = (thread for thread in threading.enumerate() if thread is not threading.main_thread())
-    return [one.ident for one in others if one.ident is not None and not isinstance(one, threading._DummyThread)]
+    return [
+        thread.ident for thread in others if thread.ident is not None and not isinstance(thread, threading._DummyThread)
+    ]
 
 
 def leave() -> None:

@@ -184,7 +184,7 @@ async def _read_everything(source: Callable[[], Source]) -> list[str]:
             every = [row for read in own for row in read]
             for position, row in zip(positions, [0, *ends, len(every)], strict=True):
                 _, left = await _read_partition(opened, name, position)
-                rest = [one for read in left for one in read]
+                rest = [left_row for read in left for left_row in read]
                 assert rest == every[row:], f"{name} does not go on at {position} with row {row + 1}"
             rows += every
     finally:

@@ -110,10 +110,10 @@ class SimulatedDisk:
         self._files[os.fstat(fd).st_ino] = _File()
 
     def _file(self, path: _Path) -> _File:
-        found = os.stat(path)
-        if found.st_ino not in self._files:  # it was there before
-            self._files[found.st_ino] = _File(Path(path).read_bytes())
-        return self._files[found.st_ino]
+        status = os.stat(path)
+        if status.st_ino not in self._files:  # it was there before
+            self._files[status.st_ino] = _File(Path(path).read_bytes())
+        return self._files[status.st_ino]
 
     def made_durable(self, fd: int) -> None:
         path = f"/proc/self/fd/{fd}"
@@ -133,7 +133,7 @@ class SimulatedDisk:
 
     def _known(self, folder: str) -> dict[str, _Entry]:
         if folder not in self._names:
-            self._names[folder] = {each.name: None for each in Path(folder).iterdir() if each.is_dir()}
+            self._names[folder] = {child.name: None for child in Path(folder).iterdir() if child.is_dir()}
         return self._names[folder]
 
     def _change(self, folder: str, change: _Change) -> None:
@@ -153,7 +153,7 @@ class SimulatedDisk:
     def _note_existing(self, path: _Path) -> None:
         """What was there before this disk was."""
         folder, name = _split(path)
-        touched = any(name in (each.name, each.gone) for each in self._changes.get(folder, []))
+        touched = any(name in (change.name, change.gone) for change in self._changes.get(folder, []))
         if os.path.exists(path) and name not in self._known(folder) and not touched:
             self._known(folder)[name] = self._file(path)
 
@@ -201,7 +201,7 @@ class SimulatedDisk:
             parent, own = _split(folder)
             if parent in self._names and own not in self._names[parent]:
                 lost.add(folder)
-            if any(f"{folder}/".startswith(f"{each}/") for each in lost):
+            if any(f"{folder}/".startswith(f"{lost_folder}/") for lost_folder in lost):
                 continue
             for name, entry in self._names[folder].items():
                 if entry is not None:
@@ -211,7 +211,7 @@ class SimulatedDisk:
         durable = file.durable or b""
         if chance is None:
             return durable
-        inode = {id(one): number for number, one in self._files.items()}.get(id(file))
+        inode = {id(entry): number for number, entry in self._files.items()}.get(id(file))
         last = file.last
         if os.path.exists(path) and os.stat(path).st_ino == inode:
             last = Path(path).read_bytes()
@@ -226,13 +226,17 @@ class SimulatedDisk:
         names = self._names[str(folder)]
         touched = set(names)
         if folder.is_dir():
-            touched |= {each.name for each in folder.iterdir() if self._is_ours(each)}
+            touched |= {child.name for child in folder.iterdir() if self._is_ours(child)}
         for name in touched:
             path = folder / name
             if name not in names:
                 if path.is_dir():
                     shutil.rmtree(path)
-                    for lost in [each for each in self._names if each == str(path) or each.startswith(f"{path}/")]:
+                    for lost in [
+                        known_folder
+                        for known_folder in self._names
+                        if known_folder == str(path) or known_folder.startswith(f"{path}/")
+                    ]:
                         self._names[lost].clear()
                 else:
                     path.unlink()

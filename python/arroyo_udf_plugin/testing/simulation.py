@@ -195,7 +195,7 @@ class Simulation:
         self._finish(world, phase)
         there = world.checkpoints()
         epoch = there[min(place, len(there) - 1)]
-        doubled = [one.sink for one in world.planned_restore(epoch, self._width).doubled]
+        doubled = [sink.sink for sink in world.planned_restore(epoch, self._width).doubled]
         if doubled:
             self._refuses_doubles(world, epoch)
         process = world.disk.process(stop_at=step, after=after)
@@ -235,7 +235,7 @@ class Simulation:
         def go_back() -> None:
             oldest = next(iter(world.checkpoints()), None)
             if oldest is not None:
-                doubled.extend(one.sink for one in world.planned_restore(oldest, self._width).doubled)
+                doubled.extend(sink.sink for sink in world.planned_restore(oldest, self._width).doubled)
                 world.restore(oldest, width=self._width, doubles=doubled)
                 self.report.faults["restored beside an engine"] += 1
             self._finish(world, phase, doubled=bool(doubled))
@@ -293,7 +293,7 @@ class Simulation:
                 world.history.append(f"refused: {error}")
                 if name is not None and name.rpartition("/")[2] not in str(error):
                     raise world.broken(f"the refusal does not name {name}") from error
-                changed = [each for each, data in world.files().items() if before.get(each) != data]
+                changed = [path for path, data in world.files().items() if before.get(path) != data]
                 changed += sorted(before.keys() - world.files().keys())
                 if changed:
                     raise world.broken(f"a refusal has changed {', '.join(changed)}") from error
@@ -393,8 +393,8 @@ class Simulation:
             world.run(process, width)
         except (Fenced, InvalidArgument) as error:
             world.history.append(f"the first one: {error}")
-        for one in failed:
-            raise one
+        for failure in failed:
+            raise failure
 
 
 def _error_of(step: Step) -> Exception:

@@ -71,9 +71,9 @@ class ReadTurns:
 
     def hear(self, progress: Progress) -> None:
         """Of the engine: whether an epoch is over."""
-        told = progress.checkpoint
-        if not self._is_free and told is not None and told.epochs != self._epochs:
-            self._epochs = told.epochs
+        checkpoint = progress.checkpoint
+        if not self._is_free and checkpoint is not None and checkpoint.epochs != self._epochs:
+            self._epochs = checkpoint.epochs
             self.pass_on()
 
 

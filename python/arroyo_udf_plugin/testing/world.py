@@ -117,7 +117,7 @@ class World:
     def checkpoints(self) -> list[int]:
         """Those to go back to, the oldest first."""
         with using(self.disk.process()):
-            return [one.epoch for one in checkpoints_in(self._store()) if one.problem is None]
+            return [checkpoint.epoch for checkpoint in checkpoints_in(self._store()) if checkpoint.problem is None]
 
     def _store(self) -> Store:
         assert self.scenario.place is not None
@@ -165,7 +165,7 @@ class World:
                 assert isinstance(planned, PlannedPipeline), "a pipeline with dead letters is described"
                 stop.timeout = math.inf
                 planned, _ = replaying(planned, Choice.of((), again=False), stop.request)
-            inputs = [_in_turn(one, turns) for one in planned.inputs]
+            inputs = [_in_turn(source, turns) for source in planned.inputs]
             return run(
                 _with_inputs(planned, inputs),
                 checkpoints=None if scenario.place is None else self._store(),
@@ -198,10 +198,10 @@ class World:
     def files(self) -> dict[str, bytes]:
         """Everything, by name."""
         folder = self.scenario.folder
-        found = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        contents = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
         for url in self.scenario.urls:
-            found |= {f"{url}/{name}": data for name, data in _objects(url).items()}
-        return found
+            contents |= {f"{url}/{name}": data for name, data in _objects(url).items()}
+        return contents
 
     def put_back(self, files: dict[str, bytes], below: str = "") -> None:
         """Makes everything as it was, or what has names that begin so."""

@@ -13,7 +13,7 @@ import pytest
 
 from arroyo_udf_plugin.engine.connectors.database import open_database
 from arroyo_udf_plugin.engine.connectors.file_source import FilesSource
-from arroyo_udf_plugin.engine.connectors.inputs import found
+from arroyo_udf_plugin.engine.connectors.inputs import input_files
 from arroyo_udf_plugin.engine.connectors.location import Outside, confined_to, database_of, location_of, pattern_of
 from arroyo_udf_plugin.engine.connectors.object_store import open_object_store
 from arroyo_udf_plugin.engine.connectors.options import Reading
@@ -94,10 +94,10 @@ def test_what_is_below_is_known_through_links_and_wildcards(tmp_path: Path) -> N
 
 
 OPENINGS: dict[str, Callable[[Path], Any]] = {
-    "found": lambda path: found([str(path)], None),
-    "pattern": lambda path: found([f"{path.parent}/*.csv"], None),
-    "folder": lambda path: found([str(path.parent)], None),
-    "url": lambda path: found([f"file://{path}"], None),
+    "found": lambda path: input_files([str(path)], None),
+    "pattern": lambda path: input_files([f"{path.parent}/*.csv"], None),
+    "folder": lambda path: input_files([str(path.parent)], None),
+    "url": lambda path: input_files([f"file://{path}"], None),
     "source": lambda path: FilesSource([str(path)], Reading(), None),
     "file": lambda path: File(path=str(path.parent / "out.csv")).check(SCHEMA),
     "file of a slice": lambda path: File(path=f"file://{path.parent}/out.csv").sink(SCHEMA, 0, None, "p", "n"),

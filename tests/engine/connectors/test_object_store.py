@@ -19,7 +19,7 @@ from partitions import read_all, rest, run
 import object_store_server
 from arroyo_udf_plugin import InvalidArgument
 from arroyo_udf_plugin.engine.connectors.files import Files
-from arroyo_udf_plugin.engine.connectors.inputs import found
+from arroyo_udf_plugin.engine.connectors.inputs import input_files
 from arroyo_udf_plugin.engine.connectors.interrupt import Interrupt
 from arroyo_udf_plugin.engine.connectors.object_store import ObjectFile, objects, open_object_store
 
@@ -78,13 +78,13 @@ def test_patterns_match_as_in_a_local_folder(bucket: str, tmp_path: Path) -> Non
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     for pattern in ("in/*.csv", "in/?.csv", "in/[!ab].csv", "in/f [[]1].csv", "in/*/*.csv", "in/**/*.csv", "**/a.csv"):
-        local = [Path(file.name).relative_to(tmp_path).as_posix() for file in found([tmp_path / pattern], "csv")]
+        local = [Path(file.name).relative_to(tmp_path).as_posix() for file in input_files([tmp_path / pattern], "csv")]
         assert [each.name.removeprefix(bucket + "/") for each in objects(f"{bucket}/{pattern}", 5)] == local
 
 
 def test_a_url_without_objects_is_named(bucket: str) -> None:
     with pytest.raises(InvalidArgument, match=r"names/none: there is no such object, and no object in such a folder"):
-        found([f"{bucket}/none"], None)
+        input_files([f"{bucket}/none"], None)
 
 
 def test_a_bucket_that_does_not_exist_is_named_at_once(
@@ -92,7 +92,7 @@ def test_a_bucket_that_does_not_exist_is_named_at_once(
 ) -> None:
     monkeypatch.setattr(time, "sleep", lambda seconds: pytest.fail("it waits"))
     with pytest.raises(InvalidArgument, match=r"s3://nobucket/in: .* 404 Not Found"):
-        found(["s3://nobucket/in"], None)
+        input_files(["s3://nobucket/in"], None)
 
 
 def test_a_file_url_is_a_local_path(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_a_store_without_obstore_says_what_to_install(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(InvalidArgument, match=r"s3://rows/in/a\.csv: .* pip install 'arroyo_udf_plugin\[engine\]'"):
-        found(["s3://rows/in/a.csv"], None)
+        input_files(["s3://rows/in/a.csv"], None)
 
 
 def test_an_object_as_a_file() -> None:
@@ -216,7 +216,7 @@ def test_a_dead_store_is_named_after_a_while(
     private.bucket("rows")
     private.kill()
     with pytest.raises(InvalidArgument, match=r"s3://rows/in/a\.csv: the store cannot be asked: "):
-        found(["s3://rows/in/a.csv"], None)
+        input_files(["s3://rows/in/a.csv"], None)
 
 
 def test_a_look_for_new_files_waits_for_the_store_until_the_source_is_closed(

@@ -25,7 +25,7 @@ def test_texts_that_begin_alike_are_one_kind() -> None:
     new = failures.add(letters(["ValueError: only 7", "user 4 not found", "ValueError: only 3\n  at f"]))
     assert [(one.kind, one.rows) for one in new] == [("ValueError", 2), ("user # not found", 1)]
     assert failures.add(letters(["user 5.5 not found", "stopped\nhere"], first=4))[0].kind == "stopped"
-    assert [(one.function, one.kind, one.rows, one.told) for one in failures.so_far] == [
+    assert [(one.function, one.kind, one.rows, one.message) for one in failures.so_far] == [
         ("f", "ValueError", 2, "a.csv, row 1: ValueError: only 7"),
         ("f", "user # not found", 2, "a.csv, row 2: user 4 not found"),
         ("f", "stopped", 1, "a.csv, row 5: stopped"),
@@ -35,7 +35,7 @@ def test_texts_that_begin_alike_are_one_kind() -> None:
 def test_control_characters_are_not_told_as_they_are() -> None:
     failures = Failures()
     (one,) = failures.add(letters(["ValueError: \x1b[31mred\x9b\r\n  at f"]))
-    assert one.told == "a.csv, row 1: ValueError: \\x1b[31mred\\x9b\\r"
+    assert one.message == "a.csv, row 1: ValueError: \\x1b[31mred\\x9b\\r"
 
 
 @given(st.lists(st.lists(st.text(max_size=5)), max_size=10))

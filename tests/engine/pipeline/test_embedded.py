@@ -63,9 +63,9 @@ def test_why_rows_failed_is_told_and_logged_without_values(
         summary = run_pipeline(pipeline().model_copy(update={"operators": (asking,)}))
     (failure,) = summary.progress.operators[0].failures
     assert (failure.function, failure.kind, failure.rows) == ("ask", "ValueError", 3)
-    assert failure.told == "flights.parquet, row 1: ValueError: N1: ${TOKEN} is no token"
+    assert failure.message == "flights.parquet, row 1: ValueError: N1: ${TOKEN} is no token"
     (record,) = caplog.records
-    assert record.getMessage() == f"a row failed, the first of its kind: {failure.told}"
+    assert record.getMessage() == f"a row failed, the first of its kind: {failure.message}"
     assert record.__dict__["operator"] == "ask"
 
 

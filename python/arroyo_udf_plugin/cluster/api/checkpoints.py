@@ -56,7 +56,7 @@ _PATH = "/pipelines/{id}/jobs/{job_id}/checkpoints"
 def listed(parts: ThePart, id: str, job_id: str) -> Listed[Checkpoint]:
     """By epoch; those that are there or under way."""
     with parts.database.read() as session:
-        found = history.checkpoints(session, job_at(session, id, job_id).job.id)
+        checkpoints = history.checkpoints(session, job_at(session, id, job_id).job.id)
     time = now()
     return Listed(
         data=[
@@ -68,7 +68,7 @@ def listed(parts: ThePart, id: str, job_id: str) -> Listed[Checkpoint]:
                 finish_time=row.finish_time,
                 events=_spans(row.events, time),
             )
-            for row in found
+            for row in checkpoints
         ]
     )
 
@@ -80,7 +80,7 @@ def groups(parts: ThePart, id: str, job_id: str, epoch: Epoch) -> Listed[Operato
         row = history.one_checkpoint(session, job_at(session, id, job_id).job.id, epoch)
     time = now()
     operators = sorted(row.operators.items(), key=lambda pair: _number(pair[0]))
-    return Listed(data=[_group(name, told, row.finish_time, time) for name, told in operators])
+    return Listed(data=[_group(name, operator, row.finish_time, time) for name, operator in operators])
 
 
 def _number(operator_id: str) -> int:
@@ -88,18 +88,20 @@ def _number(operator_id: str) -> int:
     return int(operator_id.rpartition("_")[2])
 
 
-def _group(name: str, told: dict[str, Any], finish_time: int | None, time: int) -> OperatorCheckpointGroup:
-    subtasks = told.get("subtasks") or {"0": {"bytes": told.get("bytes", 0)}}
+def _group(name: str, operator: dict[str, Any], finish_time: int | None, time: int) -> OperatorCheckpointGroup:
+    subtasks = operator.get("subtasks") or {"0": {"bytes": operator.get("bytes", 0)}}
     return OperatorCheckpointGroup(
         operator_id=name,
-        bytes=told.get("bytes", 0),
-        started_metadata_write=told.get("started_metadata_write"),
-        finish_time=told.get("finish_time", finish_time),
+        bytes=operator.get("bytes", 0),
+        started_metadata_write=operator.get("started_metadata_write"),
+        finish_time=operator.get("finish_time", finish_time),
         subtasks=[
             SubtaskCheckpoint(
-                index=int(index), bytes=one.get("bytes", 0), event_spans=_spans(one.get("event_spans", []), time)
+                index=int(index),
+                bytes=subtask.get("bytes", 0),
+                event_spans=_spans(subtask.get("event_spans", []), time),
             )
-            for index, one in sorted(subtasks.items(), key=lambda pair: int(pair[0]))
+            for index, subtask in sorted(subtasks.items(), key=lambda pair: int(pair[0]))
         ],
     )
 
@@ -108,12 +110,12 @@ def _spans(events: list[Any], time: int) -> list[CheckpointEventSpan]:
     """A span that goes on ends now: so nobody draws it backwards."""
     return [
         CheckpointEventSpan(
-            event=one["event"],
-            description=one.get("description", ""),
-            start_time=one["start_time"],
-            finish_time=max(one.get("finish_time") or time, one["start_time"]),
+            event=event["event"],
+            description=event.get("description", ""),
+            start_time=event["start_time"],
+            finish_time=max(event.get("finish_time") or time, event["start_time"]),
         )
-        for one in events
+        for event in events
     ]
 
 
@@ -127,7 +129,7 @@ def list_savepoints(parts: ThePart, id: str, job_id: str) -> Listed[Savepoint]:
     """By name: copies of checkpoints, which stay until they or the pipeline are deleted."""
     store = _state(parts, id, job_id)
     with _reading():
-        return Listed(data=[_told(one) for one in Savepoints(store).listed()])
+        return Listed(data=[_savepoint(savepoint) for savepoint in Savepoints(store).listed()])
 
 
 @router.post(_JOB + "/savepoints")
@@ -135,7 +137,7 @@ def take_savepoint(parts: ThePart, id: str, job_id: str, asked: SavepointPost) -
     """Copies the job's latest checkpoint, whether it runs or not."""
     store = _state(parts, id, job_id)
     with _reading():
-        return _told(Savepoints(store).take(asked.name))
+        return _savepoint(Savepoints(store).take(asked.name))
 
 
 @router.delete(_JOB + "/savepoints/{name}", response_class=Response)
@@ -162,7 +164,9 @@ def restorable(parts: ThePart, id: str, job_id: str) -> Restorable:
         there, savepoints = _there(_state(parts, id, job_id)), list_savepoints(parts, id, job_id).data
     return Restorable(
         checkpoints=[
-            RetainedCheckpoint(epoch=one.epoch, finish_time=one.finish_time) for one in retained if one.epoch in there
+            RetainedCheckpoint(epoch=checkpoint.epoch, finish_time=checkpoint.finish_time)
+            for checkpoint in retained
+            if checkpoint.epoch in there
         ],
         savepoints=savepoints,
         sinks=list(_later_rows(whole)),
@@ -176,25 +180,25 @@ def restore(parts: ThePart, id: str, job_id: str, asked: RestorePost) -> Pipelin
     if (asked.epoch is None) == (asked.savepoint is None):
         raise Refusal(400, "name what to go back to: either epoch or savepoint")
     if asked.savepoint is not None and asked.savepoint not in [
-        one.name for one in list_savepoints(parts, id, job_id).data
+        savepoint.name for savepoint in list_savepoints(parts, id, job_id).data
     ]:
         raise Refusal(404, "Savepoint not found")
     in_store = _there(_state(parts, id, job_id)) if asked.epoch is not None else set[int]()
     with parts.database.begin() as session:
         whole = job_at(session, id, job_id)
-        there = [one.epoch for one in _retained(session, whole) if one.epoch in in_store]
+        there = [checkpoint.epoch for checkpoint in _retained(session, whole) if checkpoint.epoch in in_store]
         if asked.epoch is not None and asked.epoch not in there:
             raise Refusal(404, f"Checkpoint not found: there are {', '.join(map(str, there)) or 'none'}")
         _check_doubles(whole, asked)
         parts.quotas.check_change(session, whole, {"stop": "none"})
         to: dict[str, Any] = {"epoch": asked.epoch} if asked.savepoint is None else {"savepoint": asked.savepoint}
-        told = pipeline_of(rows.restart(session, id, restore=to | {"doubles": asked.accept_doubles}))
+        pipeline = pipeline_of(rows.restart(session, id, restore=to | {"doubles": asked.accept_doubles}))
     parts.wake()
-    return told
+    return pipeline
 
 
 def _check_doubles(whole: WholeJob, asked: RestorePost) -> None:
-    fates = {one.sink: one.later_rows for one in _later_rows(whole)}
+    fates = {sink.sink: sink.later_rows for sink in _later_rows(whole)}
     unknown = [name for name in asked.accept_doubles if name not in fates]
     if unknown:
         raise Refusal(400, f"accept_doubles: there is no sink {unknown[0]}: there are {', '.join(fates)}")
@@ -222,8 +226,8 @@ def _there(store: Store) -> set[int]:
 
 
 def _retained(session: Session, whole: WholeJob) -> list[TakenCheckpoint]:
-    found = history.checkpoints(session, whole.job.id)
-    return [one for one in found if one.retained and one.history == whole.job.history]
+    checkpoints = history.checkpoints(session, whole.job.id)
+    return [checkpoint for checkpoint in checkpoints if checkpoint.retained and checkpoint.history == whole.job.history]
 
 
 def _state(parts: ApiParts, id: str, job_id: str) -> Store:
@@ -244,5 +248,5 @@ def _reading() -> Iterator[None]:
         raise Refusal(409 if isinstance(error, WrongCheckpoints) else 400, str(error)) from None
 
 
-def _told(one: Taken) -> Savepoint:
-    return Savepoint(name=one.name, epoch=one.epoch, time=one.time, bytes=one.state_bytes)
+def _savepoint(taken: Taken) -> Savepoint:
+    return Savepoint(name=taken.name, epoch=taken.epoch, time=taken.time, bytes=taken.state_bytes)

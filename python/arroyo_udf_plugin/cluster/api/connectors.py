@@ -17,7 +17,7 @@ from .shapes.connections import Connector, TableType
 
 def catalogue() -> Mapping[str, CatalogueEntry]:
     """The connectors that the API offers, by name."""
-    return {name: one.entry for name, one in sorted(connectors().items()) if one.entry is not None}
+    return {name: connector.entry for name, connector in sorted(connectors().items()) if connector.entry is not None}
 
 
 def _shape(name: str, entry: CatalogueEntry) -> Connector:
@@ -50,11 +50,14 @@ def form_of(model: type[Form], config: Mapping[str, Any]) -> Form:
     try:
         return model.model_validate(dict(config))
     except pydantic.ValidationError as error:
-        found = error.errors()
-        told = [f"{'.'.join(map(str, one['loc']))}: {one['msg'].removeprefix('Value error, ')}" for one in found]
-        if any(one["type"] == "extra_forbidden" for one in found):
-            told.append(f"write, for example, {json.dumps(dict(model.example))}")
-        raise ValueError("; ".join(told)) from None
+        problems = error.errors()
+        messages = [
+            f"{'.'.join(map(str, problem['loc']))}: {problem['msg'].removeprefix('Value error, ')}"
+            for problem in problems
+        ]
+        if any(problem["type"] == "extra_forbidden" for problem in problems):
+            messages.append(f"write, for example, {json.dumps(dict(model.example))}")
+        raise ValueError("; ".join(messages)) from None
 
 
 def table_type(name: str, config: Mapping[str, Any]) -> TableType:
@@ -69,5 +72,5 @@ router = fastapi.APIRouter(tags=["connectors"])
 @router.get("/connectors")
 async def listed() -> Listed[Connector]:
     """By name; hidden ones, too."""
-    found = sorted(catalogue().items(), key=lambda pair: pair[1].title)
-    return Listed(data=[_shape(*pair) for pair in found])
+    entries = sorted(catalogue().items(), key=lambda pair: pair[1].title)
+    return Listed(data=[_shape(*pair) for pair in entries])

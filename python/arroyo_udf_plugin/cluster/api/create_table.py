@@ -46,9 +46,9 @@ def create_table(name: str, schema: ConnectionSchema, options: Mapping[str, str]
     columns = [_column(field) for field in schema.fields if field.metadata_key is None]
     if schema.primary_keys:
         columns.append(f"PRIMARY KEY ({', '.join(map(_quoted, schema.primary_keys))})")
-    told = f" ({', '.join(columns)})" if columns else ""
+    definitions = f" ({', '.join(columns)})" if columns else ""
     given = ", ".join(f"{key} = {_text(value)}" for key, value in options.items())
-    return f"CREATE TABLE {_quoted(name)}{told} WITH ({given});"
+    return f"CREATE TABLE {_quoted(name)}{definitions} WITH ({given});"
 
 
 def variable_of(profile: ConnectionProfileRow, name: str) -> str:
@@ -61,7 +61,7 @@ def variables_of(profile: ConnectionProfileRow) -> dict[str, str]:
     if entry is None:
         return {}
     there = {name: profile.config[name] for name in entry.secrets if name in profile.config}
-    return {variable_of(profile, name): str(one) for name, one in there.items() if not isinstance(one, Unopened)}
+    return {variable_of(profile, name): str(value) for name, value in there.items() if not isinstance(value, Unopened)}
 
 
 def check_schema(schema: ConnectionSchema) -> None:
@@ -89,25 +89,25 @@ def check_schema(schema: ConnectionSchema) -> None:
 
 def format_options(schema: ConnectionSchema) -> dict[str, str]:
     """Raises ValueError for a format that there is not."""
-    found: dict[str, str] = {}
+    options: dict[str, str] = {}
     if schema.bad_data is not None:
-        found["bad_data"] = schema.bad_data.behavior
+        options["bad_data"] = schema.bad_data.behavior
     format_ = schema.format
     if format_ is None:
-        return found
+        return options
     if format_.type not in _FORMATS:
         raise ValueError(f"the format {format_.type} is not supported: write {', '.join(_FORMATS)}")
-    found["format"] = format_.type
+    options["format"] = format_.type
     more = _extra(format_)
     if format_.type == "json":
         for name in ("confluent_schema_registry", "include_schema", "debezium"):
             if more.get(name):
                 raise ValueError(f"json with {name} is not supported: leave it out")
         if more.get("unstructured"):
-            found["json.unstructured"] = "true"
+            options["json.unstructured"] = "true"
         if more.get("timestamp_format") == "unix_millis":
-            found["json.timestamp_format"] = "unix_millis"
-    return found
+            options["json.timestamp_format"] = "unix_millis"
+    return options
 
 
 def _extra(format_: Format) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def _check_fields(fields: list[SourceField], where: str) -> None:
     for place, field in enumerate(fields):
         if field.name in names[:place]:
             raise ValueError(f"{where}: there are two fields {field.name}: rename one")
-        if any(ord(one) < 32 for one in field.name):
+        if any(ord(character) < 32 for character in field.name):
             raise ValueError(f"{where}: a name has no control characters: rename {field.name!r}")
         _check_fields(field.fields or [], f"{where}.{field.name}")
 
@@ -135,7 +135,7 @@ def sql_type(field: SourceField) -> str:
     if field.type == "timestamp":
         return f"TIMESTAMP({_UNITS[field.unit or 'millisecond']})"
     if field.type == "struct":
-        return f"STRUCT<{', '.join(f'{_quoted(one.name)} {sql_type(one)}' for one in field.fields or ())}>"
+        return f"STRUCT<{', '.join(f'{_quoted(inner.name)} {sql_type(inner)}' for inner in field.fields or ())}>"
     if field.type == "list":
         assert field.items is not None, "the shape checks it"
         return f"{sql_type(field.items)}[]"

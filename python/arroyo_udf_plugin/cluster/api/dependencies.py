@@ -108,16 +108,16 @@ def limits_of(limits: LimitSettings) -> ChildLimits:
 
 
 def parts_of(request: fastapi.Request) -> ApiParts:
-    found: ApiParts = request.app.state.parts
-    return found
+    parts: ApiParts = request.app.state.parts
+    return parts
 
 
 ThePart = Annotated[ApiParts, fastapi.Depends(parts_of)]
 
 
 def _caller_of(request: fastapi.Request) -> Caller:
-    found: Caller = request.scope.get(CALLER, ANYONE)
-    return found
+    caller: Caller = request.scope.get(CALLER, ANYONE)
+    return caller
 
 
 TheCaller = Annotated[Caller, fastapi.Depends(_caller_of)]
@@ -210,8 +210,8 @@ class Quotas:
 
     def _check_parallelism(self, now: int, more: int) -> None:
         if now + more > self.limits.parallelism:
-            told = f"jobs with a parallelism of {now:,} in all run, and this would add {more:,}"
-            self._refuse("parallelism", 409, f"{told}: stop some, or ask for less")
+            reason = f"jobs with a parallelism of {now:,} in all run, and this would add {more:,}"
+            self._refuse("parallelism", 409, f"{reason}: stop some, or ask for less")
 
     def check_stream(self) -> None:
         """Raises Refusal."""
@@ -224,8 +224,8 @@ class Quotas:
 
     def _refuse(self, what: str, status: int, text: str) -> NoReturn:
         self._refused[what] += 1
-        told = f"{text} (limits.{what} = {getattr(self.limits, what):,})"
-        raise Refusal(status, told, retry_after=_LATER if status == 429 else None)
+        message = f"{text} (limits.{what} = {getattr(self.limits, what):,})"
+        raise Refusal(status, message, retry_after=_LATER if status == 429 else None)
 
     def tell(self, families: Families) -> None:
         """Metrics."""

@@ -81,23 +81,23 @@ def install(app: fastapi.FastAPI) -> None:
 def document(app: fastapi.FastAPI) -> dict[str, Any]:
     """The OpenAPI document, with what is decided before and around the endpoints."""
     if app.openapi_schema is None:
-        told = get_openapi(
+        schema = get_openapi(
             title=app.title,
             version=app.version,
             routes=app.routes,
             servers=app.servers,
             separate_input_output_schemas=False,  # generators make a class of each
         )
-        told["components"]["securitySchemes"] = {
+        schema["components"]["securitySchemes"] = {
             "token": {"type": "http", "scheme": "bearer", "description": "A browser may have a session instead."}
         }
-        told["security"] = [{"token": []}]
-        for methods in told["paths"].values():
+        schema["security"] = [{"token": []}]
+        for methods in schema["paths"].values():
             for method, operation in methods.items():
                 more = (_OF_CHANGES if method != "get" else {}) | (_OF_BODIES if method in _WITH_BODY else {})
                 for status, text in more.items():
                     operation["responses"].setdefault(str(status), {"description": text, "content": _FAILURE})
-        app.openapi_schema = told
+        app.openapi_schema = schema
     return app.openapi_schema
 
 
@@ -153,13 +153,13 @@ async def _http(request: fastapi.Request, error: Exception) -> JSONResponse:
 async def _invalid(request: fastapi.Request, error: Exception) -> JSONResponse:
     """400: no JSON, a value against a rule, or a wrong part of the address. 422: JSON of another shape."""
     assert isinstance(error, RequestValidationError)
-    found: Sequence[Any] = error.errors()
-    if any(one["type"] == "missing" and one["loc"] == ("body",) for one in found):
+    problems: Sequence[Any] = error.errors()
+    if any(problem["type"] == "missing" and problem["loc"] == ("body",) for problem in problems):
         return _failed(400, "this is not JSON: the body is empty")
-    if any(one["type"] == "json_invalid" for one in found):
-        return _failed(400, f"this is not JSON: {found[0]['ctx']['error']}")
-    wrong_shape = any(one["loc"][0] == "body" and _is_shape(one["type"]) for one in found)
-    return _failed(422 if wrong_shape else 400, "; ".join(map(_told, found)))
+    if any(problem["type"] == "json_invalid" for problem in problems):
+        return _failed(400, f"this is not JSON: {problems[0]['ctx']['error']}")
+    wrong_shape = any(problem["loc"][0] == "body" and _is_shape(problem["type"]) for problem in problems)
+    return _failed(422 if wrong_shape else 400, "; ".join(map(_message, problems)))
 
 
 def _is_shape(kind: str) -> bool:
@@ -167,10 +167,10 @@ def _is_shape(kind: str) -> bool:
     return kind in _SHAPES or kind.endswith("_type") or kind.startswith("union_tag_")
 
 
-def _told(one: Any) -> str:
+def _message(problem: Any) -> str:
     """Without `body`, `query` and `path`; pydantic's own words do for the rest."""
-    where = ".".join(str(part) for part in one["loc"][1:])
-    what = "is missing" if one["type"] == "missing" else str(one["msg"]).removeprefix("Value error, ")
+    where = ".".join(str(part) for part in problem["loc"][1:])
+    what = "is missing" if problem["type"] == "missing" else str(problem["msg"]).removeprefix("Value error, ")
     return f"{where}: {what}" if where else what
 
 

@@ -70,10 +70,10 @@ def errors(
         job = job_at(session, id, job_id).job
         levels = _LEVELS[: _LEVELS.index(level) + 1]
         try:
-            found = history.logged(session, job.id, most(limit), starting_after, levels)
+            page = history.logged(session, job.id, most(limit), starting_after, levels)
         except NotFound as error:
             raise Refusal(400, str(error)) from None
-        return Page(data=[log_of(row) for row in found.rows], has_more=found.has_more)
+        return Page(data=[log_of(row) for row in page.rows], has_more=page.has_more)
 
 
 _COUNTED: Mapping[MetricName, str] = {
@@ -145,11 +145,11 @@ def _until(time: int, numbers: Sequence[Counted]) -> Sequence[Counted]:
 
 def _counts(numbers: Mapping[str, Any]) -> dict[_Key, float]:
     """What was counted. Sources get nothing, and sinks send nothing."""
-    found: dict[_Key, float] = {}
-    for node, told in upgraded(numbers).get("nodes", {}).items():
-        for index, subtask in told["subtasks"].items():
+    totals: dict[_Key, float] = {}
+    for node, operator in upgraded(numbers).get("nodes", {}).items():
+        for index, subtask in operator["subtasks"].items():
             counts: Mapping[str, Any] = subtask
-            found |= {
+            totals |= {
                 (int(node), name, int(index)): counts[count] for name, count in _COUNTED.items() if count in counts
             }
-    return found
+    return totals

@@ -67,7 +67,7 @@ OwnId = Annotated[str, fastapi.Path(min_length=1, max_length=200)]
 @router.post("/pipelines/validate_query")
 async def validate_query(parts: ThePart, asked: ValidateQueryPost) -> QueryValidationResult:
     """What a query becomes, or what is wrong with it, which is no error of this request."""
-    found = await plan_query(
+    query = await plan_query(
         parts,
         asked.query,
         asked.udfs,
@@ -75,9 +75,9 @@ async def validate_query(parts: ThePart, asked: ValidateQueryPost) -> QueryValid
         environment=asked.env_vars,
         state_url=asked.state_url,
     )
-    graph = found.planned.graph
+    graph = query.planned.graph
     return QueryValidationResult(
-        graph=None if graph is None else PipelineGraph.model_validate(graph), errors=found.diagnostics
+        graph=None if graph is None else PipelineGraph.model_validate(graph), errors=query.diagnostics
     )
 
 
@@ -126,7 +126,7 @@ async def create_as(parts: ThePart, id: OwnId, asked: PipelinePost) -> Pipeline:
 
 async def _created(parts: ApiParts, asked: PipelinePost, id: str | None) -> Pipeline:
     _with_hidden(asked.env_vars or {}, {})
-    found = await plan_query(
+    query = await plan_query(
         parts,
         asked.query,
         asked.udfs,
@@ -136,11 +136,11 @@ async def _created(parts: ApiParts, asked: PipelinePost, id: str | None) -> Pipe
         state_url=asked.state_url,
     )
     _check_place(parts, asked)
-    every = asked.checkpoint_interval_micros or found.checkpoint_interval or parts.checkpoint_interval
+    every = asked.checkpoint_interval_micros or query.checkpoint_interval or parts.checkpoint_interval
     return await _stored(
         parts,
         asked,
-        found,
+        query,
         id=id,
         name=asked.name,
         parallelism=asked.parallelism,
@@ -150,7 +150,7 @@ async def _created(parts: ApiParts, asked: PipelinePost, id: str | None) -> Pipe
         checkpoints=parts.checkpoints,
         env_vars=asked.env_vars,
         scheduler_config=asked.scheduler_config,
-        tables=found.tables,
+        tables=query.tables,
     )
 
 
@@ -178,11 +178,11 @@ async def _previewed(parts: ApiParts, asked: PreviewPost, id: str | None) -> Pip
     name = f"preview_{time.time_ns() // 1_000_000}"
     sinks = "both" if asked.enable_sinks else "preview"
     _with_hidden(asked.env_vars or {}, {})
-    found = await plan_query(parts, asked.query, asked.udfs, name, sinks=sinks, environment=asked.env_vars)
+    query = await plan_query(parts, asked.query, asked.udfs, name, sinks=sinks, environment=asked.env_vars)
     return await _stored(
         parts,
         asked,
-        found,
+        query,
         id=id,
         name=name,
         checkpoint_interval_micros=LONGEST_INTERVAL,
@@ -192,9 +192,9 @@ async def _previewed(parts: ApiParts, asked: PreviewPost, id: str | None) -> Pip
     )
 
 
-async def _stored(parts: ApiParts, asked: PipelinePost, found: PlannedQuery, **own: Any) -> Pipeline:
+async def _stored(parts: ApiParts, asked: PipelinePost, query: PlannedQuery, **own: Any) -> Pipeline:
     """The pipeline that was planned, with its job, which is to run. own: the rest of what `rows.create` takes."""
-    program = found.program
+    program = query.program
     gone: list[str] = []
 
     def write(session: Session, libraries: Mapping[str, str]) -> Pipeline:
@@ -204,15 +204,15 @@ async def _stored(parts: ApiParts, asked: PipelinePost, found: PlannedQuery, **o
             query=asked.query,
             udfs=[udf.model_dump() for udf in asked.udfs or ()],
             program=program.moved(libraries),
-            graph=found.planned.graph or {},
+            graph=query.planned.graph or {},
             libraries=program.artifacts.values(),
             **own,
         )
-        for warning in found.planned.warnings:
+        for warning in query.planned.warnings:
             history.log(session, whole.job.id, whole.status.generation, "warn", warning)
         return pipeline_of(whole)
 
-    stored = await with_stored(parts, found.used, write)
+    stored = await with_stored(parts, query.used, write)
     for job_id in gone:
         parts.records.remove(job_id)
     parts.wake()
@@ -227,10 +227,10 @@ def listed(
     asked = chosen(labels, states)
     with parts.database.read() as session:
         try:
-            found = rows.listed(session, most(limit), starting_after, asked)
+            page = rows.listed(session, most(limit), starting_after, asked)
         except NotFound as error:
             raise Refusal(400, str(error)) from None
-        return Page(data=[pipeline_of(one) for one in found.rows], has_more=found.has_more)
+        return Page(data=[pipeline_of(whole) for whole in page.rows], has_more=page.has_more)
 
 
 @router.get("/pipelines/{id}")
@@ -255,9 +255,9 @@ def patch(parts: ThePart, id: str, asked: PipelinePatch) -> Pipeline:
             _check_change(parts, whole, changes)
             parts.quotas.check_change(session, whole, changes)
             rows.change(session, id, changes)
-        told = pipeline_of(rows.get(session, id))
+        pipeline = pipeline_of(rows.get(session, id))
     parts.wake()
-    return told
+    return pipeline
 
 
 def _with_hidden(asked: Mapping[str, str], now: Mapping[str, Any]) -> dict[str, Any]:
@@ -304,9 +304,9 @@ def act(parts: ThePart, asked: ActionPost) -> ActionResult:
         raise Refusal(400, "how: it says how to stop: checkpoint, graceful, immediate or force")
     which = checked(asked.labels or {}, asked.states or ())
     with parts.database.read() as session:
-        found = [whole.pipeline.id for whole in rows.all_listed(session, which)]
+        ids = [whole.pipeline.id for whole in rows.all_listed(session, which)]
     result = ActionResult(done=[], refused=[])
-    for id in found:
+    for id in ids:
         try:
             with parts.database.begin() as session:
                 _act(parts, session, id, asked)
@@ -335,35 +335,35 @@ def _act(parts: ApiParts, session: Session, id: str, asked: ActionPost) -> None:
 @router.post("/pipelines/{id}/restart")
 async def restart(parts: ThePart, id: str, asked: PipelineRestart) -> Pipeline:
     """Starts the job anew, from its last checkpoint or without state, also if it has stopped or failed."""
-    found = await _planned_anew(parts, id, asked) if asked.replans else None
+    query = await _planned_anew(parts, id, asked) if asked.replans else None
 
     def write(session: Session, libraries: Mapping[str, str]) -> Pipeline:
         whole = rows.get(session, id)
         if whole.pipeline.is_preview:
             raise Refusal(400, "a preview is not restarted: make a new one")
         parts.quotas.check_change(session, whole, {"stop": "none"})
-        if found is not None:
+        if query is not None:
             rows.replan(
                 session,
                 id,
                 query=asked.query,
-                program=found.program.moved(libraries),
-                graph=found.planned.graph or {},
-                tables=found.tables,
-                libraries=found.program.artifacts.values(),
+                program=query.program.moved(libraries),
+                graph=query.planned.graph or {},
+                tables=query.tables,
+                libraries=query.program.artifacts.values(),
             )
         whole = rows.restart(session, id, force=bool(asked.force), ignore_state=asked.discards)
         return pipeline_of(whole)
 
-    told = await with_stored(parts, () if found is None else found.used, write)
+    pipeline = await with_stored(parts, () if query is None else query.used, write)
     parts.wake()
-    return told
+    return pipeline
 
 
 async def _planned_anew(parts: ApiParts, id: str, asked: PipelineRestart) -> PlannedQuery:
     """A pipeline as it would be created now. Raises Refusal if it could not go on from its checkpoints."""
     pipeline, job, _ = whole = await run_in_threadpool(_read, parts, id)
-    found = await plan_query(
+    query = await plan_query(
         parts,
         pipeline.query if asked.query is None else asked.query,
         [Udf.model_validate(udf) for udf in pipeline.udfs],
@@ -372,11 +372,11 @@ async def _planned_anew(parts: ApiParts, id: str, asked: PipelineRestart) -> Pla
         environment=_readable(job.env_vars),
         state_url=pipeline.state_url,
     )
-    if not asked.discards and not found.program.means_the_same(whole.program):
-        why = await run_in_threadpool(_why_not, whole, found.planned.fingerprint or {})
+    if not asked.discards and not query.program.means_the_same(whole.program):
+        why = await run_in_threadpool(_why_not, whole, query.planned.fingerprint or {})
         if why is not None:
             raise Refusal(400, f"the query means something else by now, so it cannot go on: {why}; send discard_state")
-    return found
+    return query
 
 
 def _why_not(whole: WholeJob, fingerprint: Mapping[str, Any]) -> str | None:
@@ -409,5 +409,7 @@ def delete(parts: ThePart, id: str) -> Response:
 
 def _safe(name: str) -> str:
     """As names of pipelines in descriptions are: databases and checkpoints know the pipeline by its job."""
-    safe = "".join(one if one.isascii() and (one.isalnum() or one in "_.-") else "_" for one in name).lstrip("_.-")
+    safe = "".join(
+        character if character.isascii() and (character.isalnum() or character in "_.-") else "_" for character in name
+    ).lstrip("_.-")
     return safe[:100] or "pipeline"

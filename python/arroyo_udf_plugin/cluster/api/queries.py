@@ -38,28 +38,28 @@ class PlannedQuery:
 
     @property
     def diagnostics(self) -> list[SqlDiagnostic]:
-        return [SqlDiagnostic(message=one.message, span=_span(one)) for one in self.planned.errors]
+        return [SqlDiagnostic(message=error.message, span=_span(error)) for error in self.planned.errors]
 
     @property
     def checkpoint_interval(self) -> int | None:
         """What the query has SET, in microseconds, within what the API allows."""
-        told = (self.planned.description or {}).get("checkpoints") or {}
-        every = told.get("every")
+        checkpoints = (self.planned.description or {}).get("checkpoints") or {}
+        every = checkpoints.get("every")
         return None if every is None else min(max(round(every * 1e6), SHORTEST_INTERVAL), LONGEST_INTERVAL)
 
     @property
     def used(self) -> list[BuiltFunction]:
         """The functions that the query calls."""
         plugins = libraries_in(self.planned.description or {})
-        return [one for one in self.functions.values() if one.library in plugins]
+        return [function for function in self.functions.values() if function.library in plugins]
 
     @property
     def program(self) -> JobProgram:
         """What workers run, with libraries of this machine (see `with_stored`). Raises Refusal for a wrong query."""
         if self.planned.description is None:
-            told = "".join(f"\n * {_with_place(one)}" for one in self.planned.errors)
-            raise Refusal(400, f"Failed to plan query:{told}")
-        artifacts = {one.library: one.sha256 for one in self.used}
+            errors = "".join(f"\n * {_with_place(error)}" for error in self.planned.errors)
+            raise Refusal(400, f"Failed to plan query:{errors}")
+        artifacts = {function.library: function.sha256 for function in self.used}
         text = json.dumps(self.planned.description)
         variables = {name: value for name, value in self.variables.items() if f"${{{name}}}" in text}
         return JobProgram(self.planned.description, artifacts, variables)
@@ -91,16 +91,16 @@ async def plan_query(
         known=[*known, *functions],
     )
     ids = {table.name: table.id for table, _ in tables}
-    return PlannedQuery(planned, functions, [ids[one] for one in planned.tables], variables)
+    return PlannedQuery(planned, functions, [ids[table_name] for table_name in planned.tables], variables)
 
 
 async def _own(parts: ApiParts, udfs: Sequence[Udf]) -> dict[str, BuiltFunction]:
-    found: dict[str, BuiltFunction] = {}
+    functions: dict[str, BuiltFunction] = {}
     for place, built in enumerate(await asyncio.gather(*(_built(parts, udf) for udf in udfs))):
-        if built.name in found:
+        if built.name in functions:
             raise Refusal(400, f"udfs.{place}: there are two functions {built.name}: leave out one of them")
-        found[built.name] = built
-    return found
+        functions[built.name] = built
+    return functions
 
 
 async def _built(parts: ApiParts, udf: Udf) -> BuiltFunction:
@@ -120,7 +120,7 @@ async def _saved(parts: ApiParts, query: str) -> tuple[dict[str, BuiltFunction],
 
     text = query.lower()
     rows = await run_in_threadpool(read)
-    found: dict[str, BuiltFunction] = {}
+    functions: dict[str, BuiltFunction] = {}
     for name, definition, language in rows:
         if name.lower() not in text:
             continue
@@ -129,8 +129,8 @@ async def _saved(parts: ApiParts, query: str) -> tuple[dict[str, BuiltFunction],
         except InvalidFunction as error:
             LOG.warning("the function %s cannot be built any more: %s", name, error)
             continue
-        found[built.name] = built
-    return found, [name for name, _, _ in rows]
+        functions[built.name] = built
+    return functions, [name for name, _, _ in rows]
 
 
 _Saved = tuple[ConnectionTableRow, ConnectionProfileRow | None]
@@ -164,12 +164,16 @@ def saved_table(table: ConnectionTableRow, profile: ConnectionProfileRow | None)
         return SavedTable(name=table.name, problem="this version cannot read it: delete it, and create it again")
 
 
-def _span(one: Diagnostic) -> Span | None:
-    if one.start is None or one.end is None:
+def _span(diagnostic: Diagnostic) -> Span | None:
+    if diagnostic.start is None or diagnostic.end is None:
         return None
-    (line, column), (end_line, end_column) = one.start, one.end
+    (line, column), (end_line, end_column) = diagnostic.start, diagnostic.end
     return Span(start=Location(line=line, column=column), end=Location(line=end_line, column=end_column))
 
 
-def _with_place(one: Diagnostic) -> str:
-    return one.message if one.start is None else f"{one.start[0]}:{one.start[1]}: {one.message}"
+def _with_place(diagnostic: Diagnostic) -> str:
+    return (
+        diagnostic.message
+        if diagnostic.start is None
+        else f"{diagnostic.start[0]}:{diagnostic.start[1]}: {diagnostic.message}"
+    )

@@ -80,7 +80,7 @@ class Streams:
     @property
     def open(self) -> int:
         """How many there are."""
-        return sum(one.streams for one in self._watched.values())
+        return sum(watched.streams for watched in self._watched.values())
 
     @contextlib.contextmanager
     def waiting(self, job_id: str, ended: bool) -> Iterator[WaitingStream]:

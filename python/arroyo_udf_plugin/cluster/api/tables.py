@@ -48,10 +48,10 @@ def listed(parts: ThePart, limit: Limit = 10, starting_after: After = None) -> P
     """The newest first."""
     with parts.database.read() as session:
         try:
-            found = rows.tables(session, most(limit), starting_after)
+            page = rows.tables(session, most(limit), starting_after)
         except NotFound as error:
             raise Refusal(400, str(error)) from None
-        return Page(data=[_told(row) for row in found.rows], has_more=found.has_more)
+        return Page(data=[_connection_table(row) for row in page.rows], has_more=page.has_more)
 
 
 @router.post("/connection_tables", dependencies=[fastapi.Depends(for_admins)])
@@ -63,7 +63,7 @@ async def create(parts: ThePart, asked: ConnectionTablePost) -> ConnectionTable:
     def store() -> ConnectionTable:
         row = _checked(parts, asked)
         with parts.database.begin() as session:
-            return _told(
+            return _connection_table(
                 rows.create_table(
                     session,
                     name=row.name,
@@ -130,7 +130,7 @@ def change(parts: ThePart, id: str, asked: ConnectionTablePatch) -> ConnectionTa
     )
     changes = {name: getattr(row, name) for name in ("name", "table_type", "profile_id", "config", "schema")}
     with parts.database.begin() as session:
-        return _told(rows.change_table(session, id, changes))
+        return _connection_table(rows.change_table(session, id, changes))
 
 
 @router.post("/connection_tables/test", response_class=StreamingResponse, responses=STREAM)
@@ -157,13 +157,13 @@ async def _tested(parts: ApiParts, asked: ConnectionTablePost) -> AsyncIterator[
 def _into(row: TableOf) -> str:
     """A query that inserts nothing but nulls: what a sink needs to be looked at."""
     fields = ConnectionSchema.model_validate(row.schema).fields or [SourceField(name="value", type="string")]
-    items = ", ".join(f'CAST(NULL AS {_cast_type(one)}) AS "{one.name}"' for one in fields)
+    items = ", ".join(f'CAST(NULL AS {_cast_type(field)}) AS "{field.name}"' for field in fields)
     return f"CREATE TABLE own WITH (connector = 'impulse'); INSERT INTO \"{row.name}\" SELECT {items} FROM own;"
 
 
 def _cast_type(field: SourceField) -> str:
-    told = sql_type(field)
-    return "TEXT" if told == "JSON" else told
+    column_type = sql_type(field)
+    return "TEXT" if column_type == "JSON" else column_type
 
 
 @router.post("/connection_tables/schemas/test", response_class=Response)
@@ -235,7 +235,7 @@ def _profile(parts: ApiParts, id: str | None) -> ProfileRow | None:
         return rows.profile(session, id)
 
 
-def _told(row: TableRow) -> ConnectionTable:
+def _connection_table(row: TableRow) -> ConnectionTable:
     table, profile, consumers = row
     schema = _schema_of(table) or ConnectionSchema()
     return ConnectionTable(
@@ -259,7 +259,7 @@ def _named(field: SourceField) -> SourceField:
     """With the names of types as SQL has them, at every level."""
     inner: dict[str, Any] = {"sql_name": sql_type(field)}
     if field.fields is not None:
-        inner["fields"] = [_named(one) for one in field.fields]
+        inner["fields"] = [_named(child) for child in field.fields]
     if field.items is not None:
         inner["items"] = _named(field.items)
     return field.model_copy(update=inner)
@@ -274,8 +274,8 @@ def _schema_of(row: TableOf) -> ConnectionSchema | None:
 
 
 def _event(error: bool, done: bool, message: str) -> str:
-    told = TestSourceMessage(error=error, done=done, message=message).model_dump()
-    return f"data: {json.dumps(told)}\n\n"
+    data = TestSourceMessage(error=error, done=done, message=message).model_dump()
+    return f"data: {json.dumps(data)}\n\n"
 
 
 _DEEPEST = 20
@@ -303,29 +303,29 @@ def _fields(schema: Mapping[str, Any], depth: int) -> list[SourceField]:
     required = schema.get("required", [])
     if not isinstance(required, list):
         raise ValueError("json_schema: required is a list of names")
-    return [_field(name, told, name in required, depth) for name, told in schema["properties"].items()]
+    return [_field(name, definition, name in required, depth) for name, definition in schema["properties"].items()]
 
 
-def _field(name: str, told: Any, required: bool, depth: int) -> SourceField:
+def _field(name: str, definition: Any, required: bool, depth: int) -> SourceField:
     """What has no column type is JSON."""
     if not name or len(name) > 200:
         raise ValueError("json_schema: a property has a name of up to 200 characters")
     if depth > _DEEPEST:
         raise ValueError("json_schema: it is nested too deeply")
-    if not isinstance(told, dict):
+    if not isinstance(definition, dict):
         return SourceField(name=name, required=required, **_AS_JSON)
-    types = told.get("type")
-    named = [one for one in (types if isinstance(types, list) else [types]) if one != "null"]
+    types = definition.get("type")
+    named = [type_ for type_ in (types if isinstance(types, list) else [types]) if type_ != "null"]
     nullable = isinstance(types, list) and "null" in types
     required = required and not nullable
     kind = named[0] if len(named) == 1 else None
-    if kind == "string" and told.get("format") == "date-time":
+    if kind == "string" and definition.get("format") == "date-time":
         return SourceField(name=name, required=required, type="timestamp", unit="nanosecond")
     if isinstance(kind, str) and kind in _TYPES:
         return SourceField(name=name, required=required, **_TYPES[kind])
-    if kind == "object" and isinstance(told.get("properties"), dict) and told["properties"]:
-        return SourceField(name=name, required=required, type="struct", fields=_fields(told, depth + 1))
-    if kind == "array" and isinstance(told.get("items"), dict):
-        items = _field("item", told["items"], False, depth + 1)
+    if kind == "object" and isinstance(definition.get("properties"), dict) and definition["properties"]:
+        return SourceField(name=name, required=required, type="struct", fields=_fields(definition, depth + 1))
+    if kind == "array" and isinstance(definition.get("items"), dict):
+        items = _field("item", definition["items"], False, depth + 1)
         return SourceField(name=name, required=required, type="list", items=items)
     return SourceField(name=name, required=required, **_AS_JSON)

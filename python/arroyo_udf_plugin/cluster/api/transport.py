@@ -86,9 +86,9 @@ def _as_zstd(headers: Any, length: int) -> list[tuple[bytes, bytes]]:
 
 
 def _asks_for_zstd(scope: Scope) -> bool:
-    told = b",".join(value for name, value in scope["headers"] if name.lower() == b"accept-encoding")
-    for one in told.decode("latin-1").lower().split(","):
-        coding, _, weight = one.replace(" ", "").partition(";q=")
+    accepted = b",".join(value for name, value in scope["headers"] if name.lower() == b"accept-encoding")
+    for preference in accepted.decode("latin-1").lower().split(","):
+        coding, _, weight = preference.replace(" ", "").partition(";q=")
         if coding == "zstd":
             return weight.strip("0.") != "" or not weight
     return False

@@ -132,7 +132,7 @@ async def with_stored(
     def tried() -> Result:
         stored = _reserved(parts, functions)
         try:
-            names = {one.library: parts.builder.store(one, stored[one.sha256]) for one in functions}
+            names = {function.library: parts.builder.store(function, stored[function.sha256]) for function in functions}
         except InvalidArgument as error:
             raise Refusal(503, f"the functions cannot be stored: {error}") from None
         failpoints.reached("stored")
@@ -149,13 +149,13 @@ def _reserved(parts: ApiParts, functions: Sequence[BuiltFunction]) -> dict[str, 
         return {}
     with parts.database.begin() as session:
         return {
-            one.sha256: places.reserve(
+            function.sha256: places.reserve(
                 session,
-                one.sha256,
-                name=one.name,
-                language=one.language,
-                size=Path(one.library).stat().st_size,
-                new_place=partial(parts.builder.new_place, one),
+                function.sha256,
+                name=function.name,
+                language=function.language,
+                size=Path(function.library).stat().st_size,
+                new_place=partial(parts.builder.new_place, function),
             )
-            for one in sorted(functions, key=lambda one: one.sha256)
+            for function in sorted(functions, key=lambda function: function.sha256)
         }

@@ -246,14 +246,14 @@ class Controller:
         if holds and self._term is None:
             with self._database.begin() as session:
                 lead = jobs.lead(session, self.id)
-                found = jobs.open_jobs(session)
+                job_ids = jobs.open_jobs(session)
                 running = jobs.in_states(session, RUNS)
             self._term, self._leads_since = lead.term, self._clock()  # as soon as it is committed
             _log.info("this controller leads, with term %d", lead.term)
             if lead.deaths >= _DEATHS:
                 _log.warning("the controllers before have died %d times in a row: jobs are isolated", lead.deaths)
                 self._scheduler.isolate(running)
-            self._reconcile_all(found)
+            self._reconcile_all(job_ids)
             self._add(_OWN, "look", self._look)  # what the leader before has left
 
     def _beat(self) -> None:
@@ -278,11 +278,11 @@ class Controller:
     def _look(self, is_at_all: bool = False) -> None:
         """At the jobs whose wishes have changed; or at all that are not as they are wished."""
         with self._database.read() as session:
-            found = jobs.unfulfilled(session)
+            job_ids = jobs.unfulfilled(session)
             if is_at_all:
-                found = sorted({*found, *jobs.under_way(session)})
+                job_ids = sorted({*job_ids, *jobs.under_way(session)})
             leftovers = jobs.leftovers(session)
-        self._reconcile_all(found)
+        self._reconcile_all(job_ids)
         self._remover.want(leftovers)
 
     def _reconcile_all(self, job_ids: Sequence[str]) -> None:
@@ -293,16 +293,16 @@ class Controller:
         """Compares jobs with their wishes. One that fails holds no other back."""
         try:
             with self._database.read() as session:
-                found = pipelines.of_jobs(session, job_ids)
+                whole_jobs = pipelines.of_jobs(session, job_ids)
         except Exception as error:
             if is_outage(error) or len(job_ids) == 1:
                 raise
             for job_id in job_ids:  # one of them cannot be read, such as by a secret that nobody opens
                 self._reconcile_soon(job_id)
             return
-        for job_id in {*job_ids} - {whole.job.id for whole in found}:
+        for job_id in {*job_ids} - {whole.job.id for whole in whole_jobs}:
             self._forget(job_id)
-        for whole in found:
+        for whole in whole_jobs:
             self._guarded(whole.job.id, partial(self._if_leading, partial(self._reconcile_one, whole)))
 
     def _reconcile_one(self, whole: WholeJob) -> None:

@@ -79,9 +79,9 @@ class Outages:
     def next_try(self, outage: str, now: float) -> float:
         """For a job that has failed by it just now. Whoever fails before the next try waits for that."""
         over = now - self._limits.max_backoff - self._limits.healthy_duration
-        self._all = {name: each for name, each in self._all.items() if each.until > over}
-        found = self._all.setdefault(outage, _Outage(1, now))
-        if found.until <= now:
-            found.rounds += 1
-            found.until = now + backoff(self._limits, found.rounds)
-        return found.until
+        self._all = {name: entry for name, entry in self._all.items() if entry.until > over}
+        record = self._all.setdefault(outage, _Outage(1, now))
+        if record.until <= now:
+            record.rounds += 1
+            record.until = now + backoff(self._limits, record.rounds)
+        return record.until

@@ -93,7 +93,7 @@ class Remover:
         """The place that is due, as soon as one is. None: it is closed."""
         with self._changed:
             while not self._is_closed:
-                place = min(self._wanted, key=lambda each: self._wanted[each].due, default=None)
+                place = min(self._wanted, key=lambda candidate: self._wanted[candidate].due, default=None)
                 left = None if place is None else self._wanted[place].due - time.monotonic()
                 if left is not None and left <= 0:
                     return place
@@ -102,12 +102,12 @@ class Remover:
 
     def _put_off(self, place: str, error: Exception) -> None:
         with self._changed:
-            found = self._wanted.get(place)
-            if found is None:
+            wanted = self._wanted.get(place)
+            if wanted is None:
                 return
-            found.due = time.monotonic() + min(_FIRST_PAUSE * 2.0 ** min(found.failed, 30), _LONGEST_PAUSE)
-            found.failed += 1
-        level = logging.WARNING if found.failed == 1 else logging.DEBUG
+            wanted.due = time.monotonic() + min(_FIRST_PAUSE * 2.0 ** min(wanted.failed, 30), _LONGEST_PAUSE)
+            wanted.failed += 1
+        level = logging.WARNING if wanted.failed == 1 else logging.DEBUG
         text = str(error).partition("\n")[0]
         _log.log(level, "%s cannot be removed, and is tried again from time to time: %s", place, text)
 
@@ -120,8 +120,8 @@ _UNUSED_KEPT = 3_600_000_000  # microseconds; of functions that were stored for 
 def tidy_rows(database: Database, writing: Callable[[], AbstractContextManager[Session]], settings: Settings) -> None:
     """writing: a transaction of the leader."""
     with database.read() as session:
-        found = jobs.old_previews(session, now() - _PREVIEWS_KEPT)
-    for pipeline_id in found[:_AT_ONCE]:
+        previews = jobs.old_previews(session, now() - _PREVIEWS_KEPT)
+    for pipeline_id in previews[:_AT_ONCE]:
         with contextlib.suppress(NotFound, InUse), writing() as session:  # somebody else was faster
             pipelines.delete(session, pipeline_id)
     _tidy_records(database, Records.configured(settings))
@@ -131,12 +131,12 @@ def tidy_rows(database: Database, writing: Callable[[], AbstractContextManager[S
 
 def _tidy_records(database: Database, records: Records) -> None:
     """Of jobs that are not there any more."""
-    found = records.jobs()
+    job_ids = records.jobs()
     there: set[str] = set()
     with database.read() as session:
-        for start in range(0, len(found), _AT_ONCE):
-            there |= jobs.generations(session, found[start : start + _AT_ONCE]).keys()
-    for job_id in [one for one in found if one not in there][:_AT_ONCE]:
+        for start in range(0, len(job_ids), _AT_ONCE):
+            there |= jobs.generations(session, job_ids[start : start + _AT_ONCE]).keys()
+    for job_id in [name for name in job_ids if name not in there][:_AT_ONCE]:
         records.remove(job_id)
 
 
@@ -157,6 +157,6 @@ def _ended(folder: Path, generations: Mapping[str, int]) -> Iterator[str]:
     if not folder.exists():
         return
     for stem in sorted({path.name.partition(".")[0] for path in folder.iterdir()}):
-        found = worker_files.generation_of(stem)
-        if found is not None and generations.get(found[0], found[1] + 1) > found[1]:
+        worker = worker_files.generation_of(stem)
+        if worker is not None and generations.get(worker[0], worker[1] + 1) > worker[1]:
             yield stem

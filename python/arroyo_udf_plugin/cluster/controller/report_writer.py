@@ -117,40 +117,40 @@ class Notes:
     def write(self, session: Session) -> None:
         """In a transaction of the leader."""
         generations = jobs.generations(session, sorted(self._waiting))
-        there = {job_id: one for job_id, one in self._waiting.items() if job_id in generations}
-        current = {job_id: one for job_id, one in there.items() if one.number == generations[job_id]}
+        there = {job_id: waiting for job_id, waiting in self._waiting.items() if job_id in generations}
+        current = {job_id: waiting for job_id, waiting in there.items() if waiting.number == generations[job_id]}
         self._current = current
         histories = jobs.histories(session, sorted(current))
-        for job_id, one in current.items():
-            for _, report in sorted(one.checkpoints.items()):
+        for job_id, waiting in current.items():
+            for _, report in sorted(waiting.checkpoints.items()):
                 assert report.checkpoint is not None
                 _write_checkpoint(session, report, report.checkpoint, histories[job_id])
-            if one.comes_to is not None:
-                epoch, retained = one.comes_to
+            if waiting.comes_to is not None:
+                epoch, retained = waiting.comes_to
                 jobs.came_to(session, job_id, epoch)
                 history.retain(session, job_id, histories[job_id], retained)
-        for job_id, one in there.items():
-            for report in one.output:
+        for job_id, waiting in there.items():
+            for report in waiting.output:
                 history.log(session, job_id, report.generation, "info", report.message, report.details)
-            for message in {report.message for report in one.output}:
+            for message in {report.message for report in waiting.output}:
                 history.drop_logged(session, job_id, message, _KEPT_OUTPUTS)
 
     def written(self) -> None:
         """What waited for the database is there. Only now is it certain that this controller leads."""
-        for job_id, one in self._current.items():
-            if one.numbers is not None:
-                self._records.count(job_id, one.numbers)
-            if one.shown:
-                self._records.show(job_id, one.shown)
+        for job_id, waiting in self._current.items():
+            if waiting.numbers is not None:
+                self._records.count(job_id, waiting.numbers)
+            if waiting.shown:
+                self._records.show(job_id, waiting.shown)
         self._current = {}
-        for one in self._waiting.values():
-            one.written()
+        for waiting in self._waiting.values():
+            waiting.written()
         self._waiting.clear()
 
     def drop(self) -> None:
         """What waits cannot be written."""
-        for one in self._waiting.values():
-            one.drop()
+        for waiting in self._waiting.values():
+            waiting.drop()
         self._waiting.clear()
 
     def forget(self, job_id: str) -> None:

@@ -20,7 +20,7 @@ from ..states import Action, Event, State, action, next_state
 from ..task import JobReport
 from ..wishes import is_forced, wanted
 
-_MOST_TOLD = 100  # of a worker that repeats itself while the database is away
+_MOST_REPORTS = 100  # of a worker that repeats itself while the database is away
 
 
 class Due(NamedTuple):
@@ -41,31 +41,31 @@ class Watched:
     asked: Action | None = None
     started: int = 0
     cleared: int = -1
-    told: deque[JobReport] = field(default_factory=lambda: deque(maxlen=_MOST_TOLD))
+    reports: deque[JobReport] = field(default_factory=lambda: deque(maxlen=_MOST_REPORTS))
 
     def hear(self, report: JobReport) -> None:
         """What has an event."""
         if report.event is Event.READY:
             self.cleared = max(self.cleared, report.generation)
-        elif report not in self.told:
-            self.told.append(report)
+        elif report not in self.reports:
+            self.reports.append(report)
 
     def due(self, whole: WholeJob, now: float) -> Due | None:
         state, generation = State(whole.status.state), whole.status.generation
-        while self.told:
-            report = self.told[0]
+        while self.reports:
+            report = self.reports[0]
             if report.generation == generation and report.event and next_state(state, report.event):
                 return Due(report.event, report)
-            self.told.popleft()
-        found: list[Event] = []
+            self.reports.popleft()
+        events: list[Event] = []
         if self.cleared >= generation:
-            found.append(Event.READY)
+            events.append(Event.READY)
         if self.state is state and self.deadline is not None and now >= self.deadline[0]:
-            found.append(self.deadline[1])
+            events.append(self.deadline[1])
         wish = wanted(whole.job, whole.status)
         if wish is not None:
-            found.append(wish)
-        event = next((each for each in found if next_state(state, each)), None)
+            events.append(wish)
+        event = next((candidate for candidate in events if next_state(state, candidate)), None)
         if event is Event.LATE:
             return Due(event, JobReport(whole.job.id, generation, event, message=f"{state} takes too long"))
         return None if event is None else Due(event)

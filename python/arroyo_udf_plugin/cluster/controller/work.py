@@ -84,7 +84,7 @@ class Timers:
     def drop(self, name: str) -> None:
         self._first[name] = next(self._numbers)
         if len(self._first) > _MANY:
-            self._heap = [one for one in self._heap if self._holds(*one[1:3])]
+            self._heap = [entry for entry in self._heap if self._holds(*entry[1:3])]
             heapq.heapify(self._heap)
             self._first.clear()
 

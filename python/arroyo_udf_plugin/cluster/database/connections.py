@@ -48,10 +48,10 @@ def create_profile(
 
 def profile(session: Session, profile_id: str) -> ConnectionProfileRow:
     """Raises NotFound."""
-    found = session.scalars(select(ConnectionProfileRow).where(ConnectionProfileRow.id == profile_id)).first()
-    if found is None:
+    row = session.scalars(select(ConnectionProfileRow).where(ConnectionProfileRow.id == profile_id)).first()
+    if row is None:
         raise NotFound("Connection profile not found")
-    return found
+    return row
 
 
 def profiles(session: Session) -> Sequence[ConnectionProfileRow]:
@@ -62,22 +62,22 @@ def profiles(session: Session) -> Sequence[ConnectionProfileRow]:
 
 def change_profile(session: Session, profile_id: str, changes: Mapping[str, Any]) -> ConnectionProfileRow:
     """changes: columns by name: name, config. Raises NotFound, Taken."""
-    found = profile(session, profile_id)
+    row = profile(session, profile_id)
     with once(f"there is a connection profile {changes.get('name')} already: choose another name"):
         for name, value in changes.items():
-            setattr(found, name, value)
-        found.updated_at = now()
+            setattr(row, name, value)
+        row.updated_at = now()
         session.flush()
-    return found
+    return row
 
 
 def delete_profile(session: Session, profile_id: str) -> None:
     """Raises NotFound, InUse."""
-    found = profile(session, profile_id)
+    row = profile(session, profile_id)
     users = session.scalars(select(ConnectionTableRow.name).where(ConnectionTableRow.profile_id == profile_id)).all()
     if users:
         raise InUse(f"connection tables use it: delete {', '.join(users)} first")
-    session.delete(found)
+    session.delete(row)
     session.flush()
 
 
@@ -120,11 +120,11 @@ def table(session: Session, table_id: str) -> TableRow:
 
 def change_table(session: Session, table_id: str, changes: Mapping[str, Any]) -> TableRow:
     """changes: columns by name: name, table_type, profile_id, config, schema. Raises NotFound, Taken."""
-    found = table(session, table_id).table
+    row = table(session, table_id).table
     with once(f"there is a connection table {changes.get('name')} already: choose another name"):
         for name, value in changes.items():
-            setattr(found, name, value)
-        found.key = found.name.lower()
+            setattr(row, name, value)
+        row.key = row.name.lower()
         session.flush()
     return table(session, table_id)
 
@@ -142,10 +142,10 @@ def _tables() -> Select[Any]:
         .where(ConnectionTableUse.table_id == ConnectionTableRow.id)
         .scalar_subquery()
     )
-    found: Select[Any] = select(ConnectionTableRow, ConnectionProfileRow, consumers).outerjoin(
+    query: Select[Any] = select(ConnectionTableRow, ConnectionProfileRow, consumers).outerjoin(
         ConnectionProfileRow, ConnectionProfileRow.id == ConnectionTableRow.profile_id
     )
-    return found
+    return query
 
 
 def every_table(session: Session) -> Sequence[ConnectionTableRow]:
@@ -155,9 +155,9 @@ def every_table(session: Session) -> Sequence[ConnectionTableRow]:
 
 def delete_table(session: Session, table_id: str) -> None:
     """Raises NotFound, InUse."""
-    found = table(session, table_id).table
+    row = table(session, table_id).table
     users = session.scalars(select(ConnectionTableUse.pipeline_id).where(ConnectionTableUse.table_id == table_id)).all()
     if users:
         raise InUse(f"pipelines use it: delete {', '.join(users)} first")
-    session.delete(found)
+    session.delete(row)
     session.flush()

@@ -72,8 +72,8 @@ class LogKept(NamedTuple):
 
     @classmethod
     def of(cls, session: Session) -> LogKept:
-        found: LogKept = session.info[_LOG_KEPT]
-        return found
+        kept: LogKept = session.info[_LOG_KEPT]
+        return kept
 
 
 _DEFAULT_LOG = LogKept()
@@ -143,17 +143,17 @@ class Database:
 
     def check(self) -> None:
         """Raises InvalidState if it is not of this program's revision."""
-        found = self.revision
-        if found == LATEST:
+        revision = self.revision
+        if revision == LATEST:
             return
-        if found is None or found < LATEST:
+        if revision is None or revision < LATEST:
             raise InvalidState(f"the database {self.url} is of an older program: run `arroyo-udf migrate`")
-        raise self._too_new(found)
+        raise self._too_new(revision)
 
-    def _too_new(self, found: str) -> InvalidState:
+    def _too_new(self, revision: str) -> InvalidState:
         return InvalidState(
-            f"the database {self.url} is of a newer program (revision {found}, and this one knows {LATEST}): install "
-            "that one, or restore the copy that it made before"
+            f"the database {self.url} is of a newer program (revision {revision}, and this one knows {LATEST}): "
+            "install that one, or restore the copy that it made before"
         )
 
     def migrate(self) -> str | None:

@@ -47,12 +47,12 @@ def log(
 
 def _cut(text: str, most_bytes: int) -> str:
     """Its begin and its end, if it is longer: of a traceback, both are needed."""
-    told = text.encode()
-    if len(told) <= most_bytes:
+    encoded = text.encode()
+    if len(encoded) <= most_bytes:
         return text
     half = most_bytes // 2
-    begin, end = told[:half].decode(errors="ignore"), told[-half:].decode(errors="ignore")
-    return f"{begin}\n({len(told) - 2 * half:,} bytes are left out here)\n{end}"
+    begin, end = encoded[:half].decode(errors="ignore"), encoded[-half:].decode(errors="ignore")
+    return f"{begin}\n({len(encoded) - 2 * half:,} bytes are left out here)\n{end}"
 
 
 def storable(text: str) -> str:
@@ -68,8 +68,8 @@ def logged(
     levels: Sequence[str] = ("info", "warn", "error"),
 ) -> RowPage[JobLog]:
     """Newest first."""
-    found = select(JobLog).where(JobLog.job_id == job_id, JobLog.level.in_(levels))
-    rows = page(session, found, JobLog.serial, JobLog.id, limit, starting_after)
+    query = select(JobLog).where(JobLog.job_id == job_id, JobLog.level.in_(levels))
+    rows = page(session, query, JobLog.serial, JobLog.id, limit, starting_after)
     return RowPage([row[0] for row in rows.rows], rows.has_more)
 
 
@@ -117,8 +117,8 @@ def checkpoint(
 
 def checkpoints(session: Session, job_id: str) -> Sequence[CheckpointRow]:
     """Those that are ready or under way, by epoch."""
-    found = select(CheckpointRow).where(CheckpointRow.job_id == job_id, CheckpointRow.state != "failed")
-    return session.scalars(found.order_by(CheckpointRow.epoch)).all()
+    query = select(CheckpointRow).where(CheckpointRow.job_id == job_id, CheckpointRow.state != "failed")
+    return session.scalars(query.order_by(CheckpointRow.epoch)).all()
 
 
 def retain(session: Session, job_id: str, history: int, epochs: Collection[int]) -> None:
@@ -130,10 +130,10 @@ def retain(session: Session, job_id: str, history: int, epochs: Collection[int])
 
 def one_checkpoint(session: Session, job_id: str, epoch: int) -> CheckpointRow:
     """Raises NotFound."""
-    found = session.get(CheckpointRow, (job_id, epoch))
-    if found is None:
+    row = session.get(CheckpointRow, (job_id, epoch))
+    if row is None:
         raise NotFound("Checkpoint not found")
-    return found
+    return row
 
 
 def drop_checkpoints(session: Session, job_id: str, before: int, after: int) -> None:
@@ -155,7 +155,7 @@ def latest(session: Session) -> list[Latest]:
     """Of the jobs that have not ended, without previews: one row of each table for a job."""
     taken = aliased(CheckpointRow)
     epoch = select(func.max(taken.epoch)).where(taken.job_id == JobRow.id, taken.state != "failed")
-    found = (
+    query = (
         select(JobRow.id, JobStatus.restarts, CheckpointRow)
         .join(JobStatus, JobStatus.job_id == JobRow.id)
         .join(PipelineRow, PipelineRow.id == JobRow.pipeline_id)
@@ -164,4 +164,4 @@ def latest(session: Session) -> list[Latest]:
         )
         .where(JobStatus.state.not_in(TERMINAL), PipelineRow.is_preview.is_(False))
     )
-    return [Latest(*row) for row in session.execute(found)]
+    return [Latest(*row) for row in session.execute(query)]

@@ -34,14 +34,14 @@ class Lead(NamedTuple):
 
 def lead(session: Session, controller: str) -> Lead:
     """Makes this controller the leader, which holds the lock (see `LeaderLock`)."""
-    found = session.get(Leader, _ROW, with_for_update=True)
-    if found is None:
+    leader = session.get(Leader, _ROW, with_for_update=True)
+    if leader is None:
         session.add(Leader(id=_ROW, controller=controller, term=1, seen_at=now(), deaths=0))
         return Lead(1, 0)
-    if found.controller != controller:  # it may have lost the lock only
-        found.deaths = found.deaths + 1 if found.seen_at is not None else 0
-    found.controller, found.term, found.seen_at = controller, found.term + 1, now()
-    return Lead(found.term, found.deaths)
+    if leader.controller != controller:  # it may have lost the lock only
+        leader.deaths = leader.deaths + 1 if leader.seen_at is not None else 0
+    leader.controller, leader.term, leader.seen_at = controller, leader.term + 1, now()
+    return Lead(leader.term, leader.deaths)
 
 
 def beat(session: Session, is_healthy: bool) -> None:
@@ -90,26 +90,26 @@ def under_way(session: Session) -> Sequence[str]:
 
 def open_generations(session: Session) -> dict[str, int]:
     """Of the jobs that are not at their end."""
-    found = select(JobStatus.job_id, JobStatus.generation).where(JobStatus.state.not_in(TERMINAL))
-    return {row.job_id: row.generation for row in session.execute(found)}
+    query = select(JobStatus.job_id, JobStatus.generation).where(JobStatus.state.not_in(TERMINAL))
+    return {row.job_id: row.generation for row in session.execute(query)}
 
 
 def running(session: Session, job_ids: Sequence[str]) -> set[str]:
     """Those of the jobs that are not at their end."""
-    found = select(JobStatus.job_id).where(JobStatus.job_id.in_(job_ids), JobStatus.state.not_in(TERMINAL))
-    return set(session.scalars(found))
+    query = select(JobStatus.job_id).where(JobStatus.job_id.in_(job_ids), JobStatus.state.not_in(TERMINAL))
+    return set(session.scalars(query))
 
 
 def generations(session: Session, job_ids: Sequence[str]) -> dict[str, int]:
     """Of those jobs that there are."""
-    found = select(JobStatus.job_id, JobStatus.generation).where(JobStatus.job_id.in_(job_ids))
-    return {row.job_id: row.generation for row in session.execute(found)}
+    query = select(JobStatus.job_id, JobStatus.generation).where(JobStatus.job_id.in_(job_ids))
+    return {row.job_id: row.generation for row in session.execute(query)}
 
 
 def histories(session: Session, job_ids: Sequence[str]) -> dict[str, int]:
     """Those whose checkpoints the running, or last, generations of these jobs have."""
-    found = select(JobStatus.job_id, JobStatus.history).where(JobStatus.job_id.in_(job_ids))
-    return {row.job_id: row.history for row in session.execute(found)}
+    query = select(JobStatus.job_id, JobStatus.history).where(JobStatus.job_id.in_(job_ids))
+    return {row.job_id: row.history for row in session.execute(query)}
 
 
 def came_to(session: Session, job_id: str, epoch: int) -> None:
@@ -121,7 +121,7 @@ def came_to(session: Session, job_id: str, epoch: int) -> None:
 def by_state(session: Session) -> dict[str, int]:
     """How many jobs are in each state, without previews. UserFailed: failed by an error of the user."""
     domain = JobStatus.failure_domain
-    found = (
+    query = (
         select(JobStatus.state, domain, func.count())
         .join(JobRow, JobRow.id == JobStatus.job_id)
         .join(PipelineRow, PipelineRow.id == JobRow.pipeline_id)
@@ -129,7 +129,7 @@ def by_state(session: Session) -> dict[str, int]:
         .group_by(JobStatus.state, domain)
     )
     counts: Counter[str] = Counter()
-    for state, failed_by, count in session.execute(found):
+    for state, failed_by, count in session.execute(query):
         is_users = state == State.FAILED and failed_by == "user"
         counts["UserFailed" if is_users else state] += count
     return counts

@@ -27,17 +27,17 @@ class RowPage(Generic[Row]):
 
 def page(
     session: Session,
-    found: Select[Any],
+    query: Select[Any],
     serial: InstrumentedAttribute[int],
     public_id: InstrumentedAttribute[str],
     limit: int,
     starting_after: str | None,
 ) -> RowPage[Any]:
-    """The rows of `found` after the one with the id `starting_after`; None: from the newest. Raises NotFound."""
+    """The rows of `query` after the one with the id `starting_after`; None: from the newest. Raises NotFound."""
     if starting_after is not None:
         last = session.query(serial).filter(public_id == starting_after).scalar()
         if last is None:
             raise NotFound(f"there is no {starting_after} to start after")
-        found = found.where(serial < last)
-    rows = session.execute(found.order_by(serial.desc()).limit(limit + 1)).all()
+        query = query.where(serial < last)
+    rows = session.execute(query.order_by(serial.desc()).limit(limit + 1)).all()
     return RowPage(rows[:limit], len(rows) > limit)

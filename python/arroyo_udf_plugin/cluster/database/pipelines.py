@@ -111,24 +111,24 @@ def create(
 
 def get(session: Session, pipeline_id: str) -> WholeJob:
     """Raises NotFound."""
-    found = session.execute(_whole().where(PipelineRow.id == pipeline_id)).first()
-    if found is None:
+    row = session.execute(_whole().where(PipelineRow.id == pipeline_id)).first()
+    if row is None:
         raise NotFound("Pipeline not found")
-    return WholeJob(*found)
+    return WholeJob(*row)
 
 
 def of_job(session: Session, job_id: str, *, for_update: bool = False) -> WholeJob:
     """for_update: nobody else changes its wish, or deletes it, in this transaction. Raises NotFound."""
-    one = _whole().where(JobRow.id == job_id)
-    found = session.execute(one.with_for_update(of=JobRow) if for_update else one).first()
-    if found is None:
+    query = _whole().where(JobRow.id == job_id)
+    row = session.execute(query.with_for_update(of=JobRow) if for_update else query).first()
+    if row is None:
         raise NotFound("Job not found")
-    return WholeJob(*found)
+    return WholeJob(*row)
 
 
 def of_jobs(session: Session, job_ids: Sequence[str]) -> list[WholeJob]:
     """Those that there are."""
-    return [WholeJob(*found) for found in session.execute(_whole().where(JobRow.id.in_(job_ids)))]
+    return [WholeJob(*row) for row in session.execute(_whole().where(JobRow.id.in_(job_ids)))]
 
 
 class Chosen(NamedTuple):
@@ -137,10 +137,10 @@ class Chosen(NamedTuple):
     tags: Mapping[str, str] = {}
     states: Sequence[str] = ()
 
-    def of(self, found: Select[Any]) -> Select[Any]:
+    def of(self, query: Select[Any]) -> Select[Any]:
         for name, value in self.tags.items():
-            found = found.where(PipelineRow.tags[name].as_string() == value)
-        return found.where(JobStatus.state.in_(self.states)) if self.states else found
+            query = query.where(PipelineRow.tags[name].as_string() == value)
+        return query.where(JobStatus.state.in_(self.states)) if self.states else query
 
 
 EVERY = Chosen()
@@ -150,8 +150,8 @@ def listed(
     session: Session, limit: int, starting_after: str | None = None, chosen: Chosen = EVERY
 ) -> RowPage[WholeJob]:
     """Without previews."""
-    found = page(session, chosen.of(_listed()), PipelineRow.serial, PipelineRow.id, limit, starting_after)
-    return RowPage([WholeJob(*row) for row in found.rows], found.has_more)
+    rows = page(session, chosen.of(_listed()), PipelineRow.serial, PipelineRow.id, limit, starting_after)
+    return RowPage([WholeJob(*row) for row in rows.rows], rows.has_more)
 
 
 def all_listed(session: Session, chosen: Chosen = EVERY) -> list[WholeJob]:
@@ -292,7 +292,7 @@ def totals(session: Session, without_job: str | None = None) -> Totals:
     is_asked = (JobStatus.state == State.STOPPED) | (JobRow.restart_nonce != JobStatus.restart_nonce)
     counts = runs | ((JobRow.stop == "none") & is_asked & ~PipelineRow.is_preview)
     counts = counts if without_job is None else counts & (JobRow.id != without_job)
-    found = session.execute(
+    sums = session.execute(
         select(
             func.sum(case((PipelineRow.is_preview, 0), else_=1)),
             func.sum(case((counts, JobRow.parallelism), else_=0)),
@@ -302,7 +302,7 @@ def totals(session: Session, without_job: str | None = None) -> Totals:
         .join_from(PipelineRow, JobRow, JobRow.pipeline_id == PipelineRow.id)
         .join(JobStatus, JobStatus.job_id == JobRow.id)
     ).one()
-    return Totals(*(int(one or 0) for one in found))
+    return Totals(*(int(number or 0) for number in sums))
 
 
 def alone(session: Session) -> None:
@@ -313,7 +313,7 @@ def alone(session: Session) -> None:
 
 def ended_previews(session: Session, most: int) -> Sequence[tuple[str, str]]:
     """Ids of pipelines and jobs, the oldest first."""
-    found = (
+    query = (
         select(PipelineRow.id, JobRow.id)
         .join(JobRow, JobRow.pipeline_id == PipelineRow.id)
         .join(JobStatus, JobStatus.job_id == JobRow.id)
@@ -321,4 +321,4 @@ def ended_previews(session: Session, most: int) -> Sequence[tuple[str, str]]:
         .order_by(PipelineRow.serial)
         .limit(most)
     )
-    return [(row[0], row[1]) for row in session.execute(found)]
+    return [(row[0], row[1]) for row in session.execute(query)]

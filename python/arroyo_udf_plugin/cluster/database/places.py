@@ -41,7 +41,7 @@ def state_location(text: str, environment: Mapping[str, str]) -> Location:
             f"{text}: {missing[0]} is not among the env_vars of the pipeline, so nobody knows where its state is: "
             "add it, or write its value"
         )
-    value = VARIABLE.sub(lambda found: found[0][1:] if found[1] else environment[found[2]], text)
+    value = VARIABLE.sub(lambda match: match[0][1:] if match[1] else environment[match[2]], text)
     return location_of(value).absolute()
 
 
@@ -102,10 +102,11 @@ def _with_libraries(value: Any, libraries: Sequence[str], moved: Callable[[str],
     if isinstance(value, str):
         return moved(value) if any(_is_below(value, library) for library in libraries) else value
     if isinstance(value, list):
-        return [_with_libraries(one, libraries, moved) for one in value]
+        return [_with_libraries(item, libraries, moved) for item in value]
     if isinstance(value, dict):
         return {
-            _with_libraries(key, libraries, moved): _with_libraries(one, libraries, moved) for key, one in value.items()
+            _with_libraries(key, libraries, moved): _with_libraries(item, libraries, moved)
+            for key, item in value.items()
         }
     return value
 
@@ -116,25 +117,27 @@ class Released(ArroyoUdfError):
 
 def reserve(session: Session, sha256: str, *, name: str, language: str, size: int, new_place: Callable[[], str]) -> str:
     """Where the library is, or is to be, stored."""
-    found = session.get(Artifact, sha256, with_for_update=True)
-    if found is None:
-        found = Artifact(sha256=sha256, name=name, language=language, size=size, created_at=now())
+    artifact = session.get(Artifact, sha256, with_for_update=True)
+    if artifact is None:
+        artifact = Artifact(sha256=sha256, name=name, language=language, size=size, created_at=now())
         try:
             with session.begin_nested():
-                session.add(found)
+                session.add(artifact)
         except IntegrityError:  # another program has added it meanwhile
-            found = session.get_one(Artifact, sha256, with_for_update=True)
-    if found.place is None:
-        found.place = new_place()
+            artifact = session.get_one(Artifact, sha256, with_for_update=True)
+    if artifact.place is None:
+        artifact.place = new_place()
     session.flush()
-    return found.place
+    return artifact.place
 
 
 def hold(session: Session, places: Mapping[str, str]) -> None:
     """Nobody releases these libraries until the end of the transaction. places: by hash. Raises Released."""
-    if found := dict(places):
-        rows = select(Artifact).where(Artifact.sha256.in_(found)).order_by(Artifact.sha256).with_for_update(read=True)
-        if {row.sha256: row.place for row in session.scalars(rows)} != found:
+    if expected := dict(places):
+        rows = (
+            select(Artifact).where(Artifact.sha256.in_(expected)).order_by(Artifact.sha256).with_for_update(read=True)
+        )
+        if {row.sha256: row.place for row in session.scalars(rows)} != expected:
             raise Released("a function was removed meanwhile: try again")
 
 

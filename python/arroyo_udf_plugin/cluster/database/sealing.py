@@ -38,9 +38,9 @@ class Keys:
 
     @classmethod
     def of(cls, dialect: Dialect) -> Keys:
-        found = getattr(dialect, _KEYS)
-        assert isinstance(found, Keys)
-        return found
+        keys = getattr(dialect, _KEYS)
+        assert isinstance(keys, Keys)
+        return keys
 
     def make(self) -> None:
         """A new file with a new key, if there is none."""
@@ -57,18 +57,18 @@ class Keys:
             raise InvalidState(f"{self.file} does not open a secret of the database: restore its key") from None
 
     def opens(self, token: str) -> bool:
-        return any(_opens(key, token) for key in self._each)
+        return any(_opens(key, token) for key in self._keys)
 
     def has_sealed(self, token: str) -> bool:
         """Whether the first key has."""
-        return _opens(self._each[0], token)
+        return _opens(self._keys[0], token)
 
     @cached_property
-    def _each(self) -> list[Fernet]:
+    def _keys(self) -> list[Fernet]:
         """Raises InvalidState."""
         try:
             lines = self.file.read_text(encoding="ascii").split()
-            found = [Fernet(line) for line in lines]
+            keys = [Fernet(line) for line in lines]
         except OSError as error:
             raise InvalidState(
                 f"the key file {self.file} cannot be read ({error.strerror}): restore it, or say where it is by "
@@ -76,13 +76,13 @@ class Keys:
             ) from None
         except ValueError:
             raise InvalidState(f"the key file {self.file} has a line that is no key: restore it") from None
-        if not found:
+        if not keys:
             raise InvalidState(f"the key file {self.file} is empty: restore it")
-        return found
+        return keys
 
     @cached_property
     def _all(self) -> MultiFernet:
-        return MultiFernet(self._each)
+        return MultiFernet(self._keys)
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class SealedJson(TypeDecorator[dict[str, Any]]):
 
     def process_bind_param(self, value: Mapping[str, Any] | None, dialect: Dialect) -> dict[str, Any] | None:
         keys = Keys.of(dialect)
-        return self._changed(value, lambda one: one.token if isinstance(one, Unopened) else keys.seal(one))
+        return self._changed(value, lambda secret: secret.token if isinstance(secret, Unopened) else keys.seal(secret))
 
     def process_result_value(self, value: Mapping[str, Any] | None, dialect: Dialect) -> dict[str, Any] | None:
         keys = Keys.of(dialect)
@@ -138,6 +138,6 @@ class SealedJson(TypeDecorator[dict[str, Any]]):
         if value is None:
             return None
         return {
-            name: change(one) if one and (self.only is None or name in self.only) else one
-            for name, one in value.items()
+            name: change(item) if item and (self.only is None or name in self.only) else item
+            for name, item in value.items()
         }

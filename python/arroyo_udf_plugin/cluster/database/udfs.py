@@ -51,33 +51,33 @@ def listed(session: Session) -> Sequence[UdfRow]:
 
 def get(session: Session, udf_id: str) -> UdfRow:
     """Raises NotFound."""
-    found = session.scalars(select(UdfRow).where(UdfRow.id == udf_id)).first()
-    if found is None:
+    row = session.scalars(select(UdfRow).where(UdfRow.id == udf_id)).first()
+    if row is None:
         raise NotFound("UDF not found")
-    return found
+    return row
 
 
 def change(session: Session, udf_id: str, changes: Mapping[str, Any]) -> UdfRow:
     """changes: columns by name. Pipelines keep what they have, until they are planned anew; a library that nobody has
     then is removed later, by the controller. Raises NotFound, Taken."""
-    found = get(session, udf_id)
-    before = found.artifact
+    row = get(session, udf_id)
+    before = row.artifact
     with once(f"there is a UDF {changes.get('name')} already: rename this one, or delete that one"):
         for name, value in changes.items():
-            setattr(found, name, value)
-        found.key = found.name.lower()
-        found.updated_at = now()
+            setattr(row, name, value)
+        row.key = row.name.lower()
+        row.updated_at = now()
         session.flush()
-    if before is not None and before != found.artifact:
+    if before is not None and before != row.artifact:
         tell_changes(session)
         places.release(session, [before])
-    return found
+    return row
 
 
 def delete(session: Session, udf_id: str) -> None:
     """Pipelines that use it keep it; what nobody has then is removed later, by the controller. Raises NotFound."""
-    found = get(session, udf_id)
-    session.delete(found)
+    row = get(session, udf_id)
+    session.delete(row)
     session.flush()
     tell_changes(session)
-    places.release(session, [found.artifact] if found.artifact else [])
+    places.release(session, [row.artifact] if row.artifact else [])

@@ -41,20 +41,20 @@ def _named(text: Text) -> Iterator[tuple[str, int]]:
 
 def outside_of(pipeline: Mapping[str, Any], roots: Sequence[str], environment: Mapping[str, str]) -> str | None:
     """As `outside`, of a described pipeline, whose variables may have other values by now."""
-    found = (outside(place, roots, environment) for place in _places(pipeline))
-    return next((why for why in found if why is not None), None)
+    reasons = (outside(place, roots, environment) for place in _places(pipeline))
+    return next((why for why in reasons if why is not None), None)
 
 
 def _places(described: Any) -> Iterator[str]:
     if isinstance(described, Mapping):
         for key, value in described.items():
             if key in ("path", "uri", "paths", "schema") and isinstance(value, str | list | tuple):
-                yield from [value] if isinstance(value, str) else (each for each in value if isinstance(each, str))
+                yield from [value] if isinstance(value, str) else (path for path in value if isinstance(path, str))
             else:
                 yield from _places(value)
     elif isinstance(described, list | tuple):
-        for each in described:
-            yield from _places(each)
+        for item in described:
+            yield from _places(item)
 
 
 def statements(text: Text) -> Iterator[Statement]:
@@ -67,7 +67,7 @@ def statements(text: Text) -> Iterator[Statement]:
 
 def outside(place: str, roots: Sequence[str], environment: Mapping[str, str] = os.environ) -> str | None:
     """Why a path or URL may not be used; None: it may. environment: of its variables."""
-    value = VARIABLE.sub(lambda found: found[0][1:] if found[1] else environment.get(found[2], ""), place)
+    value = VARIABLE.sub(lambda match: match[0][1:] if match[1] else environment.get(match[2], ""), place)
     try:
         where = _location(value)
     except InvalidArgument as error:

@@ -80,9 +80,9 @@ def verified(library: Path, sha256: str) -> Path:
     """The library. Raises LoadError, if it is not the one with this hash: call it before each load."""
     try:
         with library.open("rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise LoadError(f"{library} cannot be read: {error.strerror}: create the function again") from None
-    if found != sha256:
+    if digest != sha256:
         raise LoadError(f"{library} is not the library that was built: create the function again")
     return library

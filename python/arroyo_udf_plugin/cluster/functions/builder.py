@@ -91,11 +91,11 @@ class Builder:
         """Builds a definition that is new. Raises InvalidFunction, Busy."""
         key = _key(definition, language)
         async with self._building[key]:
-            if (found := await asyncio.to_thread(self._found, key)) is None:
-                found = await self._built(definition, language, key)
+            if (built := await asyncio.to_thread(self._cached, key)) is None:
+                built = await self._built(definition, language, key)
         if not self._building[key].locked():
             del self._building[key]
-        return found
+        return built
 
     async def _built(self, definition: str, language: Language, key: str) -> BuiltFunction:
         async with self._children.working(self._children.builds) as child:
@@ -114,14 +114,14 @@ class Builder:
         await asyncio.to_thread(self._builds.put, f"{key}.json", json.dumps(asdict(function)).encode())
         return function
 
-    def _found(self, key: str) -> BuiltFunction | None:
+    def _cached(self, key: str) -> BuiltFunction | None:
         """A function that was built, and is still whole."""
         try:
-            found = BuiltFunction(**json.loads(self._builds.get(f"{key}.json")))
-            verified(Path(found.library), found.sha256)
+            built = BuiltFunction(**json.loads(self._builds.get(f"{key}.json")))
+            verified(Path(built.library), built.sha256)
         except (ArroyoUdfError, OSError, ValueError, TypeError):
             return None
-        return found
+        return built
 
     def new_place(self, function: BuiltFunction) -> str:
         """Where a function can be stored."""
@@ -146,7 +146,10 @@ class Builder:
     ) -> PlanResult:
         """functions: by name. known: names to propose. sample: tell the first source's fields. What is wrong is in the
         answer. Raises Busy."""
-        plugins = [PluginReference(name=one, library=f.library, sha256=f.sha256) for one, f in functions.items()]
+        plugins = [
+            PluginReference(name=plugin_name, library=f.library, sha256=f.sha256)
+            for plugin_name, f in functions.items()
+        ]
         async with self._children.working(self._children.plans) as child:
             asked = PlanRequest.model_validate(
                 {

@@ -21,8 +21,8 @@ _FOREIGN = re.compile(r"^(\s*)(from|import)(\s+)arroyo_udf(?!\w)", re.MULTILINE)
 
 def built(asked: Build) -> Built:
     """Builds it in the current folder. What is wrong with the definition is in the answer."""
-    found = _NAMES[asked.language].search(asked.definition)
-    source = Path(f"{found[1] if found else 'udf'}{_ENDINGS[asked.language]}").resolve()
+    match = _NAMES[asked.language].search(asked.definition)
+    source = Path(f"{match[1] if match else 'udf'}{_ENDINGS[asked.language]}").resolve()
     source.write_text(_own(asked), "utf-8")
     try:
         library = build(source, Path(asked.out) / f"lib{source.stem}.so")

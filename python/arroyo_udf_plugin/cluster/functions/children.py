@@ -201,9 +201,9 @@ async def _end(child: _Child) -> None:
             process.terminate()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(process.wait(), _GRACE_SECONDS)
-    for one in _session(process.pid):
+    for pid in _session(process.pid):
         with contextlib.suppress(ProcessLookupError):
-            os.kill(one, signal.SIGKILL)
+            os.kill(pid, signal.SIGKILL)
     if process.stdin is not None:
         process.stdin.close()
     await process.wait()
@@ -212,11 +212,11 @@ async def _end(child: _Child) -> None:
 
 def _session(leader: int) -> list[int]:
     """The processes of a session."""
-    found = []
+    pids = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
             with contextlib.suppress(OSError, ValueError, IndexError):
                 behind_name = (entry / "stat").read_text().rpartition(")")[2].split()
                 if int(behind_name[3]) == leader:
-                    found.append(int(entry.name))
-    return found
+                    pids.append(int(entry.name))
+    return pids

@@ -98,6 +98,6 @@ class Turns:
             if not place.done():
                 self._running[caller] += 1
                 place.set_result(None)
-        for caller in [one for one, own in self._waiting.items() if not own and not self._running[one]]:
+        for caller in [idle for idle, own in self._waiting.items() if not own and not self._running[idle]]:
             del self._waiting[caller]
             del self._running[caller]

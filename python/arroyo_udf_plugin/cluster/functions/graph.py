@@ -38,7 +38,7 @@ def numbered(sources: Sequence[_T], operators: Sequence[_T], sinks: Sequence[_T]
 def graph_of(planned: Planned) -> dict[str, Any]:
     pipeline, routes = planned.pipeline, planned.routes
     sources = [_Box(pipeline.source.connector, f"source {pipeline.source.type}")]
-    sources += [_Box(one.source.connector, f"source {name}") for name, one in pipeline.sources.items()]
+    sources += [_Box(source.source.connector, f"source {name}") for name, source in pipeline.sources.items()]
     operators = _operators(planned)
     sinks = [
         _Box(sink.connector, f"sink {name}", routes.is_alone(before), [(before, "Forward")])

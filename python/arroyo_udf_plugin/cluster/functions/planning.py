@@ -65,9 +65,9 @@ def _planned(asked: PlanRequest) -> PlanResult:
         pipeline = script.pipeline.model_copy(
             update={"name": asked.name, "parallelism": asked.parallelism, "sinks": _sinks(script.pipeline, asked.sinks)}
         )
-        with script.located(), contextlib.closing(plan(_as_job(pipeline.partitioned()))) as found:
-            graph, fingerprint = graph_of(found), json.loads(json.dumps(dict(found.fingerprint)))
-            fields = sampled(found.inputs[0].source) if asked.sample else []
+        with script.located(), contextlib.closing(plan(_as_job(pipeline.partitioned()))) as opened:
+            graph, fingerprint = graph_of(opened), json.loads(json.dumps(dict(opened.fingerprint)))
+            fields = sampled(opened.inputs[0].source) if asked.sample else []
     except InvalidQuery as error:
         return PlanResult(errors=list(_diagnostics(error, asked, tables)))
     except ArroyoUdfError as error:
@@ -167,9 +167,9 @@ def _diagnostics(error: InvalidQuery, asked: PlanRequest, tables: Sequence[Saved
 
 def _with_saved(text: str, known: Sequence[str]) -> str:
     """An unknown function may be a saved one, which the planner has not seen if the query does not have its name."""
-    if (found := _UNKNOWN.match(text)) is None:
+    if (match := _UNKNOWN.match(text)) is None:
         return text
-    instead = nearest(found[1], known)
+    instead = nearest(match[1], known)
     if instead.startswith("write"):
-        return found[0] + instead
+        return match[0] + instead
     return text.replace("name the UDF's file with --udf", "create a function of this name")

@@ -81,12 +81,12 @@ def field_of(name: str, type_: pa.DataType) -> Field:
     if pa.types.is_timestamp(type_):
         return {"name": name, "type": "timestamp", "unit": _UNITS[type_.unit]}
     if pa.types.is_struct(type_) and type_.num_fields:
-        return {"name": name, "type": "struct", "fields": [field_of(one.name, one.type) for one in type_]}
+        return {"name": name, "type": "struct", "fields": [field_of(field.name, field.type) for field in type_]}
     if pa.types.is_list(type_) or pa.types.is_large_list(type_):
         return {"name": name, "type": "list", "items": field_of("item", type_.value_type)}
     if isinstance(type_, CellType):
         return {"name": name, "type": "string"}
-    for fits, told in _SIMPLE:
+    for fits, type_name in _SIMPLE:
         if fits(type_):
-            return {"name": name, "type": _WIDE.get(type_, told)}
+            return {"name": name, "type": _WIDE.get(type_, type_name)}
     raise InvalidArgument(f"column {name} is {type_}, which no field can be: create the table in the query instead")

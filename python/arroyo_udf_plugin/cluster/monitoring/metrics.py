@@ -182,10 +182,10 @@ class Measured:
 
 
 def add_numbers(families: Families, numbers: Mapping[str, Any], job_id: str) -> None:
-    told = upgraded(numbers)
-    unreadable = told.get("dropped", 0) + told.get("dead_letters", 0)
+    job_numbers = upgraded(numbers)
+    unreadable = job_numbers.get("dropped", 0) + job_numbers.get("dead_letters", 0)
     families.add("arroyo_worker_deserialization_errors", unreadable, job_id=job_id)
-    for node_id, node in told.get("nodes", {}).items():
+    for node_id, node in job_numbers.get("nodes", {}).items():
         _add_node(families, node, {"job_id": job_id, "node_id": node_id, "operator_name": node.get("operator", "")})
 
 

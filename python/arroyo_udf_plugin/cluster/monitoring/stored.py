@@ -15,8 +15,8 @@ from .metrics import Families, Source, add_checkpoint, add_numbers
 def from_database(database: Database, records: Records) -> Source:
     def tell(families: Families) -> None:
         with database.read() as session:
-            found = history.latest(session)
-        for job in found:
+            open_jobs = history.latest(session)
+        for job in open_jobs:
             families.add("arroyo_udf_restarts", job.restarts, job_id=job.job_id)
             numbers = records.latest(job.job_id)
             if numbers is not None:

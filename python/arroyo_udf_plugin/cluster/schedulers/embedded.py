@@ -85,18 +85,18 @@ class EmbeddedScheduler:
         """What runs here is fenced as soon as the other controller starts it, and may not go on until then."""
         with self._lock:
             running, self._running = self._running, {}
-        for each in running.values():
-            request(each.stop, "cancel")
+        for job in running.values():
+            request(job.stop, "cancel")
 
     def close(self) -> None:
         with self._lock:
             running = list(self._running.values())
-        for each in running:
-            request(each.stop, "save")
-        patience = max((each.task.drain_time for each in running), default=0.0) + _GIVE_UP
+        for job in running:
+            request(job.stop, "save")
+        patience = max((job.task.drain_time for job in running), default=0.0) + _GIVE_UP
         until = time.monotonic() + patience  # for all of them at once
-        for each in running:
-            each.thread.join(max(0.0, until - time.monotonic()))
+        for job in running:
+            job.thread.join(max(0.0, until - time.monotonic()))
 
     def _run(self, task: Task, stop: StopRequest) -> None:
         run(task, stop, lambda report: self._hear(task, report))
@@ -171,8 +171,8 @@ class IsolatingScheduler:
         return self._workers.workers()
 
     def let_go(self) -> None:
-        for each in (self._threads, self._workers):
-            each.let_go()
+        for scheduler in (self._threads, self._workers):
+            scheduler.let_go()
 
     def close(self) -> None:
         closing = threading.Thread(target=self._workers.close)

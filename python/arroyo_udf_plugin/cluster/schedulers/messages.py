@@ -58,10 +58,10 @@ class Said(_Message):
     retained: tuple[_Number, ...] = ()
 
     def report(self, job_id: str, generation: int) -> JobReport:
-        told: dict[str, Any] = {name: getattr(self, name) for name in type(self).model_fields}
+        fields: dict[str, Any] = {name: getattr(self, name) for name in type(self).model_fields}
         if self.numbers is not None:
-            told["numbers"] = self.numbers | {"generation": generation}
-        return JobReport(job_id, generation, **told | {"event": None if self.event is None else Event(self.event)})
+            fields["numbers"] = self.numbers | {"generation": generation}
+        return JobReport(job_id, generation, **fields | {"event": None if self.event is None else Event(self.event)})
 
 
 class OrdersRequest(_Message):
@@ -93,5 +93,5 @@ def asked(body: Any) -> OrdersRequest:
 def _why(error: Exception) -> str:
     """Without the values, which may be rows of users."""
     if isinstance(error, pydantic.ValidationError):
-        return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:3])
+        return "; ".join(f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors()[:3])
     return repr(error)[:200]

@@ -164,11 +164,11 @@ class ProcessScheduler:
         self._serve()
         if self._find(task.job_id, task.generation) is not None:
             return True
-        found = [each for each in self._living(task.job_id) if each.generation == task.generation]
-        if not found:
+        workers = [worker for worker in self._living(task.job_id) if worker.generation == task.generation]
+        if not workers:
             return False
         running = self._add(task)
-        running.pid = found[0].pid
+        running.pid = workers[0].pid
         running.output.skip()
         failpoints.reached("taken over")
         threading.Thread(target=self._watch, args=(running,), daemon=True).start()
@@ -179,32 +179,32 @@ class ProcessScheduler:
 
     def workers(self) -> Sequence[tuple[str, int]]:
         with self._lock:
-            return [(each.job_id, each.generation) for each in self._running.values() if each.pid is not None]
+            return [(worker.job_id, worker.generation) for worker in self._running.values() if worker.pid is not None]
 
     def let_go(self) -> None:
         """Workers reach the next controller, at a socket of its own."""
         with self._lock:
             running, self._running = self._running, {}
-        for each in running.values():
-            each.is_let_go = True
-            each.orders.wake()
+        for worker in running.values():
+            worker.is_let_go = True
+            worker.orders.wake()
         self._spawner.release()
         self._stop_serving()
 
     def close(self) -> None:
         with self._lock:
             running = list(self._running.values())
-        for each in running:
-            each.orders.put("save")
+        for worker in running:
+            worker.orders.put("save")
         deadline = time.monotonic() + self._limits.drain_time + 5.0
-        while time.monotonic() < deadline and any(self._living(each.job_id) for each in running):
+        while time.monotonic() < deadline and any(self._living(worker.job_id) for worker in running):
             self._closed.wait(0.05)
         self._closed.set()
         self._spawner.close()
-        for each in running:
-            self._kill(each.job_id, each.generation)
-            worker_files.end_family(self._folder, each.job_id, each.generation, each.pid)
-            each.orders.wake()
+        for worker in running:
+            self._kill(worker.job_id, worker.generation)
+            worker_files.end_family(self._folder, worker.job_id, worker.generation, worker.pid)
+            worker.orders.wake()
         self._stop_serving()
 
     # ---- Processes ----
@@ -230,11 +230,11 @@ class ProcessScheduler:
                 running.process, running.pid = spawned.process, spawned.process.pid
                 worker_files.sign(lock, running.pid)
                 failpoints.reached("spawned")
-                spawned.assign(self._told(running), output, lock)
+                spawned.assign(self._assignment(running), output, lock)
         finally:
             os.close(lock)
 
-    def _told(self, running: _Running) -> dict[str, Any]:
+    def _assignment(self, running: _Running) -> dict[str, Any]:
         """What a worker is to know before it asks."""
         return {
             "data": str(self._data),
@@ -306,23 +306,23 @@ class ProcessScheduler:
         """Whether there was something to kill, of this generation or an older one."""
         with self._lock:
             running = self._running.get(job_id)
-        found = [each for each in self._living(job_id) if each.generation <= generation]
+        workers = [worker for worker in self._living(job_id) if worker.generation <= generation]
         if running is not None and running.generation <= generation:
             running.is_killed = True
             with running.spawning:
                 if running.process is not None and running.process.poll() is None and running.pid is not None:
                     started = worker_files.started_at(running.pid)
                     if started is not None:
-                        found.append(worker_files.Living(job_id, running.generation, running.pid, started))
-        for each in found:
-            each.kill()
-        return bool(found)
+                        workers.append(worker_files.Living(job_id, running.generation, running.pid, started))
+        for worker in workers:
+            worker.kill()
+        return bool(workers)
 
     def _living(self, job_id: str) -> list[worker_files.Living]:
         return list(worker_files.living(self._folder, job_id))
 
     def _lives(self, running: _Running) -> bool:
-        return any(each.pid == running.pid for each in self._living(running.job_id))
+        return any(worker.pid == running.pid for worker in self._living(running.job_id))
 
     def _add(self, task: Task) -> _Running:
         secret = protocol.secret_of(self._key, task.job_id, task.generation)
@@ -399,15 +399,15 @@ class ProcessScheduler:
         if running.generation != int(parts[3]):
             return protocol.GONE, {"error": "this generation is not wanted any more"}
         running.silent = 0 if not running.ended else running.silent
-        told = json.loads(await _body(receive))
+        body = json.loads(await _body(receive))
         if parts[4] == "register":
             return 200, {"task": running.task.as_json()}
         if parts[4] == "orders":
-            orders, asked = running.orders, messages.asked(told)
+            orders, asked = running.orders, messages.asked(body)
             seen = asked.seen if asked.of == orders.name else 0
             return 200, {"of": orders.name, "orders": await orders.more_than(seen)}
         if parts[4] == "reports":
-            for said in messages.reports(told):
+            for said in messages.reports(body):
                 report = said.report(running.job_id, running.generation)
                 running.ended = running.ended or report.event not in (None, Event.STARTED)
                 failpoints.reached("heard" if report.event in (None, Event.STARTED) else "heard the end")

@@ -74,24 +74,24 @@ def bound(folder: Path, name: str = SOCKET) -> socket.socket:
     """Where others ask; nobody but this user can connect. It replaces the socket of a process before."""
     path = folder / name
     path.unlink(missing_ok=True)
-    found = socket.socket(socket.AF_UNIX)
+    listener = socket.socket(socket.AF_UNIX)
     opened = os.open(folder, os.O_PATH | os.O_CLOEXEC)
     try:
-        found.bind(f"/proc/self/fd/{opened}/{name}")  # a path of any length would not fit into an address
+        listener.bind(f"/proc/self/fd/{opened}/{name}")  # a path of any length would not fit into an address
     finally:
         os.close(opened)
     path.chmod(0o600)
-    found.listen(128)
-    return found
+    listener.listen(128)
+    return listener
 
 
 def identity(data: Path) -> tuple[int, int] | None:
     """Of the socket at which workers ask; each `bound` makes another one."""
     try:
-        found = (data / SOCKET).stat()
+        status = (data / SOCKET).stat()
     except FileNotFoundError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 class Connection(http.client.HTTPConnection):

@@ -93,8 +93,8 @@ def _signature(process: str) -> bytes:
 
 def marker_of(folder: Path, job_id: str, generation: int) -> str:
     """Of a worker's processes: the same by whatever path one comes to the folder."""
-    found = folder.stat()
-    return f"{name_of(job_id, generation)}@{found.st_dev}:{found.st_ino}"
+    status = folder.stat()
+    return f"{name_of(job_id, generation)}@{status.st_dev}:{status.st_ino}"
 
 
 def mark(marker: str) -> None:
@@ -119,8 +119,8 @@ def end_family(folder: Path, job_id: str, generation: int, pid: int | None) -> N
 
 def generation_of(name: str) -> tuple[str, int] | None:
     """The job and the generation of a file. None: it is of something else."""
-    found = _NAME.fullmatch(name)
-    return None if found is None else (found[1], int(found[2]))
+    match = _NAME.fullmatch(name)
+    return None if match is None else (match[1], int(match[2]))
 
 
 def remove_ended(folder: Path, name: str) -> None:
@@ -132,10 +132,10 @@ def remove_ended(folder: Path, name: str) -> None:
         _socket_of(path).unlink(missing_ok=True)
         return
     try:
-        if not _has_ended(path, file) and (found := generation_of(name)) is not None:
+        if not _has_ended(path, file) and (worker := generation_of(name)) is not None:
             process = _signed(file)
             if process is not None and started_at(process[0]) != process[1]:
-                end_family(folder, *found, process[0])
+                end_family(folder, *worker, process[0])
                 _has_ended(path, file)
     finally:
         os.close(file)
@@ -144,12 +144,12 @@ def remove_ended(folder: Path, name: str) -> None:
 def living(folder: Path, job_id: str) -> Iterator[Living]:
     """The workers of a job that live."""
     for path in sorted(folder.glob(f"{job_id}-*")):
-        found = generation_of(path.name)
-        if found is None or found[0] != job_id:
+        worker = generation_of(path.name)
+        if worker is None or worker[0] != job_id:
             continue
         process = _holder(path)
         if process is not None:
-            yield Living(job_id, found[1], *process)
+            yield Living(job_id, worker[1], *process)
 
 
 def _holder(path: Path) -> tuple[int, int] | None:
@@ -211,8 +211,8 @@ class _Seen(NamedTuple):
 
 def started_at(pid: int) -> int | None:
     """In ticks since the machine has started. None: there is no such process, or it has ended and nobody has asked."""
-    found = _look(pid)
-    return None if found is None else found.started
+    process = _look(pid)
+    return None if process is None else process.started
 
 
 def kill(pid: int, started: int) -> None:
@@ -230,11 +230,11 @@ def kill_family(marker: str, leader: int | None) -> bool:
     """Those that have the marker, or are in the session or group that the worker has led. Returns whether none is left;
     what this user may not kill stays."""
     for _ in range(_SWEEPS):
-        found = list(_family(f"{MARKER}={marker}".encode(), leader))
-        if not found:
+        processes = list(_family(f"{MARKER}={marker}".encode(), leader))
+        if not processes:
             return True
-        for each in found:
-            kill(each.pid, each.started)
+        for process in processes:
+            kill(process.pid, process.started)
         time.sleep(0.01)
     return False
 
@@ -253,7 +253,7 @@ def _family(mark: bytes, leader: int | None) -> Iterator[_Seen]:
 
 def _environment(pid: int) -> list[bytes]:
     try:
-        return [each.rstrip() for each in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")]
+        return [variable.rstrip() for variable in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")]
     except OSError:  # it has ended, or is another user's
         return []
 

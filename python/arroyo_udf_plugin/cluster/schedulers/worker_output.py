@@ -49,16 +49,16 @@ class WorkerOutput:
         start = max(self._read, size - TOLD)
         with self._path.open("rb") as file:
             file.seek(start)
-            found = file.read(size - start)
-        end = found.rfind(b"\n") + 1
-        if end == 0 and len(found) < TOLD:
+            data = file.read(size - start)
+        end = data.rfind(b"\n") + 1
+        if end == 0 and len(data) < TOLD:
             return ""  # a line that goes on
-        found = found[: end or None]
-        left_out, self._read = start - self._read, start + len(found)
+        data = data[: end or None]
+        left_out, self._read = start - self._read, start + len(data)
         if self._read > _LARGEST:  # what comes just now is lost
             os.truncate(self._path, 0)
             self._read = 0
-        return (f"[{left_out} bytes are left out]\n" if left_out else "") + found.decode(errors="replace")
+        return (f"[{left_out} bytes are left out]\n" if left_out else "") + data.decode(errors="replace")
 
     def rest(self) -> str:
         """What `more` has not told, of a worker that has ended."""

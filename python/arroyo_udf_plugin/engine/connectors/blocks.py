@@ -106,6 +106,6 @@ def ends_within_a_cell(data: bytes, delimiter: bytes, quote: bytes) -> bool:
     begin, mark = re.escape(delimiter), re.escape(quote)
     cell = re.compile(b"(?:(?<=[\\r\\n%b])|\\A)%b[^%b]*(?:%b%b[^%b]*)*(%b?)" % (begin, *[mark] * 6))
     closing = b'"'
-    for found in cell.finditer(data):
-        closing = found[1]
+    for match in cell.finditer(data):
+        closing = match[1]
     return not closing

@@ -72,8 +72,8 @@ class CellType(pa.ExtensionType):  # type: ignore[misc]
 
     @classmethod
     def __arrow_ext_deserialize__(cls, storage_type: pa.DataType, serialized: bytes) -> CellType:
-        found = json.loads(serialized)
-        return cell_type(found and Dialect.of(found))
+        document = json.loads(serialized)
+        return cell_type(document and Dialect.of(document))
 
 
 @functools.cache
@@ -123,7 +123,7 @@ def argument(column: pa.Array, wanted: pa.Field) -> Cast:
     if isinstance(column.type, CellType):
         return parse(column, wanted)
     if _are_texts(column.type, wanted.type):
-        return told(typed(column.to_pylist(), wanted.type), {})
+        return cast_of(typed(column.to_pylist(), wanted.type), {})
     return cast(column, wanted)
 
 
@@ -161,10 +161,10 @@ def _parse_json(cells: pa.Array, type_: pa.DataType) -> Cast:
         except ValueError:  # a string
             values.append(None)
             refused[at] = f"{shortened(cell)} is not {type_}"
-    return told(typed(values, type_), refused)
+    return cast_of(typed(values, type_), refused)
 
 
-def told(done: Typed, refused: dict[int, str]) -> Cast:
+def cast_of(done: Typed, refused: dict[int, str]) -> Cast:
     """What does not fit, in words. refused: further values."""
     why = {at: f"{where.removeprefix('.')}: {why}" if where else why for at, (where, why) in done.refused.items()}
     return Cast(done.array, why | refused)

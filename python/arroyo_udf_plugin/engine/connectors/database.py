@@ -195,11 +195,11 @@ class _Connected(abc.ABC):
                         f"in the table; with checkpoints this does no harm: {text}"
                     ) from error
                 failed = failed or time.monotonic()
-                told = f"{self._name}: {self.kind}: {text}"
+                message = f"{self._name}: {self.kind}: {text}"
                 if not self._passes(error) and error.sqlstate not in again:
-                    raise (WrongValue if self._is_of_value(error) else InvalidArgument)(told) from error
+                    raise (WrongValue if self._is_of_value(error) else InvalidArgument)(message) from error
                 if time.monotonic() + wait > failed + patience:
-                    raise Unreachable(told, f"{self.kind} {self._server}") from error
+                    raise Unreachable(message, f"{self.kind} {self._server}") from error
             except BaseException:
                 self.close()
                 raise
@@ -257,9 +257,9 @@ class _Sqlite(_Connected):
     def find(self, table: str, patience: float = 0, views: bool = False) -> FoundTable | None:
         if not Path(self._address).exists():
             return None  # a connection would make it
-        return self.run(lambda transaction: self._found(transaction, table, views), patience)
+        return self.run(lambda transaction: self._catalog_entry(transaction, table, views), patience)
 
-    def _found(self, transaction: Transaction, table: str, views: bool) -> FoundTable | None:
+    def _catalog_entry(self, transaction: Transaction, table: str, views: bool) -> FoundTable | None:
         kinds = transaction.rows("SELECT type FROM sqlite_master WHERE name = ? COLLATE NOCASE", table)
         if not kinds:
             return None
@@ -281,7 +281,7 @@ class _Sqlite(_Connected):
             table,
         ):
             indexes.setdefault(index, set()).add(name and self.folded(name))
-        keys = [frozenset(each) for each in indexes.values() if None not in each]
+        keys = [frozenset(index_columns) for index_columns in indexes.values() if None not in index_columns]
         return FoundTable(None, columns, [frozenset(primary), *keys])  # type: ignore[list-item]
 
     def matches(
@@ -335,17 +335,17 @@ class _Postgresql(_Connected):
         return name
 
     def find(self, table: str, patience: float = 0, views: bool = False) -> FoundTable | None:
-        return self.run(lambda transaction: self._found(transaction, table, views), patience)
+        return self.run(lambda transaction: self._catalog_entry(transaction, table, views), patience)
 
-    def _found(self, transaction: Transaction, table: str, views: bool) -> FoundTable | None:
-        found = transaction.rows(
+    def _catalog_entry(self, transaction: Transaction, table: str, views: bool) -> FoundTable | None:
+        rows = transaction.rows(
             "SELECT c.oid::bigint, n.nspname::text, c.relkind::text FROM pg_class c "
             "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass($1)",
             quoted(table),
         )
-        if not found:
+        if not rows:
             return None
-        oid, schema, kind = found[0]
+        oid, schema, kind = rows[0]
         if kind not in ("r", "p", *(("v", "m", "f") if views else ())):
             raise InvalidArgument(f"{self._name}: {table!r} is no table, but a view, an index or the like")
         columns = transaction.rows(
@@ -382,7 +382,8 @@ class _Postgresql(_Connected):
             for (key, declared), name in zip(keys.items(), names, strict=True)
         )
         lists = [
-            pa.ListArray.from_arrays(pa.array([0, len(wanted)], pa.int32()), one.chunk(0)) for one in wanted.columns
+            pa.ListArray.from_arrays(pa.array([0, len(wanted)], pa.int32()), column.chunk(0))
+            for column in wanted.columns
         ]
         items = ", ".join([*(column for column, _ in columns), "k.place - 1"])
         return transaction.table(

@@ -246,7 +246,7 @@ class DelimitedReader:
 
     def _undecoded(self, block: bytes, columns: list[int], most: int) -> dict[int, str]:
         """Why rows of the right width are no UTF-8, by position among those: the first such cell of each."""
-        found: dict[int, str] = {}
+        errors: dict[int, str] = {}
         # Each byte as a character of its own, because Arrow can tell of a row of another width only in UTF-8.
         texts = self._parsed(block.decode("latin1").encode(), columns, wrong=lambda row: "skip")
         for index, column in zip(columns, texts, strict=True):
@@ -256,8 +256,8 @@ class DelimitedReader:
                     cell.decode()
                 except UnicodeDecodeError:
                     name = self.schema.field(index).name
-                    found.setdefault(position, f"column {name!r}: {cell[:most]!r} {_UNDECODED}")
-        return found
+                    errors.setdefault(position, f"column {name!r}: {cell[:most]!r} {_UNDECODED}")
+        return errors
 
 
 _UNDECODED = "is not UTF-8"
@@ -302,8 +302,8 @@ class DelimitedWriter:
             not text or (text.isalpha() and text.lower() not in ("nan", "inf", "true", "false")) for text in null_values
         )
         if header:
-            names = [pa.array([each], pa.large_string()) for each in schema.names]
-            self._write(self._lines([self._quoted(each, "name of a column") for each in names]))
+            names = [pa.array([column], pa.large_string()) for column in schema.names]
+            self._write(self._lines([self._quoted(array, "name of a column") for array in names]))
 
     def write(self, table: pa.Table) -> None:
         for batch in table.to_batches():
@@ -321,15 +321,15 @@ class DelimitedWriter:
                 return column.storage.cast(pa.large_string())
             if type_.dialect is not None:
                 return self._recoded(column.storage.cast(pa.large_string()), type_.dialect, name)
-        found = texts(decoded(column))
+        values = texts(decoded(column))
         if self._dialect.decimal_mark == "," and (pa.types.is_floating(type_) or pa.types.is_decimal(type_)):
-            return self._quoted(pc.replace_substring(found, ".", ","), name)
-        return found if self._numbers_are_plain and _is_number(type_) else self._quoted(found, name)
+            return self._quoted(pc.replace_substring(values, ".", ","), name)
+        return values if self._numbers_are_plain and _is_number(type_) else self._quoted(values, name)
 
-    def _recoded(self, cells: pa.Array, found: Dialect, name: str) -> pa.Array:
+    def _recoded(self, cells: pa.Array, dialect: Dialect, name: str) -> pa.Array:
         """Cells of another dialect. What was null there is null here."""
-        is_null = _is_null_value(cells, found)
-        texts = pc.replace_with_mask(unquoted(cells, found), is_null, pa.scalar(None, cells.type))
+        is_null = _is_null_value(cells, dialect)
+        texts = pc.replace_with_mask(unquoted(cells, dialect), is_null, pa.scalar(None, cells.type))
         return self._quoted(texts, name)
 
     def _quoted(self, texts: pa.Array, name: str) -> pa.Array:
@@ -359,12 +359,12 @@ def _large(text: str) -> pa.Scalar:
 
 def texts(column: pa.Array) -> pa.Array:
     """Values as large text."""
-    found = column.cast(pa.large_string())
+    values = column.cast(pa.large_string())
     if not pa.types.is_decimal(column.type):
-        return found
-    has_exponent = pc.match_substring(found, "E")  # zero with nine decimal places is 0E-9
+        return values
+    has_exponent = pc.match_substring(values, "E")  # zero with nine decimal places is 0E-9
     plain = [f"{number:f}" for number in column.filter(has_exponent).drop_null().to_pylist()]
-    return pc.replace_with_mask(found, has_exponent, pa.array(plain, found.type))
+    return pc.replace_with_mask(values, has_exponent, pa.array(plain, values.type))
 
 
 def _is_number(type_: pa.DataType) -> bool:

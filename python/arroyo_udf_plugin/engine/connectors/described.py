@@ -41,9 +41,9 @@ class Described(Documented):
     """Keys that came after checkpoints had been written without them: they are told only if they are set."""
 
     @pydantic.model_serializer(mode="wrap")
-    def _told(self, told: pydantic.SerializerFunctionWrapHandler) -> dict[str, object]:
+    def _serialized(self, handler: pydantic.SerializerFunctionWrapHandler) -> dict[str, object]:
         # Not `Any`: pydantic 2.10 looks for the names in the modules of subclasses.
-        return {name: value for name, value in told(self).items() if value or name not in self.later}
+        return {name: value for name, value in handler(self).items() if value or name not in self.later}
 
 
 class Input(Described):

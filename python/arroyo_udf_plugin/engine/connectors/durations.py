@@ -53,10 +53,10 @@ def _written(count: int, per_second: int) -> str:
 
 def count_of(text: str, unit: str) -> int | None:
     """The duration's number of units; None: it is none, or no whole number."""
-    found = _ISO.fullmatch(text) or _PYTHON.fullmatch(text)
-    if found is None:
+    match = _ISO.fullmatch(text) or _PYTHON.fullmatch(text)
+    if match is None:
         return None
-    parts = found.groupdict()
+    parts = match.groupdict()
     nanoseconds = sum(int(parts.get(name) or 0) * seconds for name, seconds in _SECONDS.items()) * 10**9
     fraction = int((parts["fraction"] or "").ljust(9, "0"))
     nanoseconds += -fraction if (parts["seconds"] or "").startswith("-") else fraction

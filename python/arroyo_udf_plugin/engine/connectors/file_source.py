@@ -19,7 +19,7 @@ from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
 from ...errors import InvalidArgument
-from .inputs import InputFile, Version, found
+from .inputs import InputFile, Version, input_files
 from .interface import Json, Partition
 from .interrupt import Interrupt
 from .object_store import changed
@@ -49,7 +49,7 @@ class FilesSource:
         if watch is not None and reading.limit is not None:
             raise InvalidArgument("watch looks for files for ever, and limit ends the source: leave out one of them")
         self.files = FileSource(paths, reading, may_lack=watch is not None)
-        self._known = _named(self.files.found)
+        self._known = _named(self.files.input_files)
         self._looked, self._interrupt = False, Interrupt()
         self.begun: dict[str, Version] = {}  # what was begun, by partition
         self.name = "standard input" if list(paths) == ["-"] else ", ".join(paths)
@@ -59,13 +59,13 @@ class FilesSource:
             self.files.close()
             raise
         self.schema, self.rows = self.metadata.schema, self.files.rows
-        self.resumable = all(file.regular for file in self.files.found)
+        self.resumable = all(file.regular for file in self.files.input_files)
 
     def partitions(self) -> Sequence[str]:
         if self._reading.limit is not None:
             return [_ALL]
         if self._looked:
-            for name, file in _named(found(self._paths, self._reading.format, self._interrupt)).items():
+            for name, file in _named(input_files(self._paths, self._reading.format, self._interrupt)).items():
                 begun = self.begun.get(name)
                 with contextlib.suppress(FileNotFoundError):  # it was removed since the look
                     if begun is not None and file.version() != begun:

@@ -39,12 +39,12 @@ class _Sink(_Part):
 
     def options(self) -> dict[str, str]:
         rolling = self.rolling_policy or _Rolling()
-        found = {"path": self.path, "type": "sink"}
+        options = {"path": self.path, "type": "sink"}
         if rolling.file_size_bytes is not None:
-            found["rolling_policy.file_size"] = f"{rolling.file_size_bytes}B"
+            options["rolling_policy.file_size"] = f"{rolling.file_size_bytes}B"
         if rolling.interval_seconds is not None:
-            found["rolling_policy.interval"] = f"{rolling.interval_seconds}s"
-        return found
+            options["rolling_policy.interval"] = f"{rolling.interval_seconds}s"
+        return options
 
 
 class _Form(Form):

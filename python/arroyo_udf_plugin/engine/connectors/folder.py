@@ -90,7 +90,7 @@ class LocalFolder:
 
     def check(self) -> None:
         with self._errors("write into"):
-            above = next(each for each in (self._folder, *self._folder.absolute().parents) if each.exists())
+            above = next(path for path in (self._folder, *self._folder.absolute().parents) if path.exists())
             if not above.is_dir():
                 raise NotADirectoryError(errno.ENOTDIR, f"{above} is a file")
             if not os.access(above, os.W_OK | os.X_OK):
@@ -210,8 +210,8 @@ class ObjectFolder:
         return False
 
     def names(self) -> list[str]:
-        found = self._do(lambda: self._obstore.list_with_delimiter(self._store))
-        return sorted(each["path"] for each in found["objects"])
+        listing = self._do(lambda: self._obstore.list_with_delimiter(self._store))
+        return sorted(entry["path"] for entry in listing["objects"])
 
     def remove(self, name: str) -> None:
         with contextlib.suppress(FileNotFoundError):

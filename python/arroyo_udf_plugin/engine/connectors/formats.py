@@ -50,16 +50,16 @@ def kind_of(name: str, chosen: str | None, option: str) -> FileKind:
     if name == "-":
         return FileKind("csv", None)
     known = _FORMATS | _INPUTS if option == "--in-format" else _FORMATS
-    found = known.get(dot + last)
-    if found is None:
+    file_format = known.get(dot + last)
+    if file_format is None:
         raise InvalidArgument(
             f"{name}: the file's ending must be one of {', '.join(known)}, or {option} must name the format"
         )
-    if compression is not None and found not in TEXT:
+    if compression is not None and file_format not in TEXT:
         raise InvalidArgument(
-            f"{name}: {found} files are compressed inside; decompress this one, or leave the ending out"
+            f"{name}: {file_format} files are compressed inside; decompress this one, or leave the ending out"
         )
-    return FileKind(found, compression)
+    return FileKind(file_format, compression)
 
 
 def may_be_array(name: str) -> bool:

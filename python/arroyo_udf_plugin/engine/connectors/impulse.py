@@ -87,13 +87,13 @@ class _Form(Form):
     message_count: Annotated[int | None, pydantic.Field(ge=0, title="Number of messages; none: without an end")] = None
 
     def options(self) -> dict[str, str]:
-        found = {"event_rate": f"{self.event_rate:g}"}
+        options = {"event_rate": f"{self.event_rate:g}"}
         if self.event_time_interval is not None:
-            found |= {
+            options |= {
                 "start": "1970-01-01T00:00:00Z",
                 "event_time_interval": f"{self.event_time_interval / 1e6:.6f} s",
             }
-        return found | ({} if self.message_count is None else {"message_count": str(self.message_count)})
+        return options | ({} if self.message_count is None else {"message_count": str(self.message_count)})
 
 
 CONNECTOR = Connector(

@@ -69,7 +69,7 @@ class InputFile:
         return Version(status.st_size, str(status.st_mtime_ns))
 
 
-def found(
+def input_files(
     inputs: Sequence[str | os.PathLike[str]],
     chosen: str | None,
     again: Interrupt | None = None,
@@ -84,7 +84,7 @@ def found(
     files: list[InputFile] = []
     for given in inputs:
         try:
-            for file in _found(os.fspath(given), chosen, again):
+            for file in _files_of(os.fspath(given), chosen, again):
                 name = os.fsencode(file.name).decode(errors="backslashreplace")
                 files.append(dataclasses.replace(file, name=name))
         except NoFile:
@@ -107,7 +107,7 @@ class NoFile(InvalidArgument):
     """An input names no file."""
 
 
-def _found(name: str, chosen: str | None, again: Interrupt | None = None) -> Iterator[InputFile]:
+def _files_of(name: str, chosen: str | None, again: Interrupt | None = None) -> Iterator[InputFile]:
     if name == "-":
         yield InputFile(name, None, kind_of(name, chosen, "--in-format"), False)
         return
@@ -124,9 +124,9 @@ def _found(name: str, chosen: str | None, again: Interrupt | None = None) -> Ite
         if not names:
             what = "no file has such a name" if glob.has_magic(name) else "there is no such file"
             raise NoFile(f"{name}: {what}") from None
-        for each in names:
-            if not os.path.isdir(each):
-                yield from _found(each, chosen)
+        for path in names:
+            if not os.path.isdir(path):
+                yield from _files_of(path, chosen)
         return
     except OSError as error:
         raise InvalidArgument(f"cannot read {name}: {error.strerror}") from error
@@ -150,14 +150,14 @@ def _in_folder(folder: str, chosen: str | None) -> Iterator[InputFile]:
     if not names:
         raise NoFile(f"{folder}: the folder has no files")
     for name in names:
-        yield from _found(os.path.join(folder, name), chosen)
+        yield from _files_of(os.path.join(folder, name), chosen)
 
 
 def _objects(url: str, chosen: str | None, again: Interrupt | None) -> Iterator[InputFile]:
     none = True
-    for each in object_store.objects(url, _PATIENCE if again is None else object_store.PATIENCE, again):
+    for entry in object_store.objects(url, _PATIENCE if again is None else object_store.PATIENCE, again):
         none = False
-        yield InputFile(each.name, None, kind_of(each.name, chosen, "--in-format"), True, each)
+        yield InputFile(entry.name, None, kind_of(entry.name, chosen, "--in-format"), True, entry)
     if none:
         raise NoFile(f"{url}: there is no such object, and no object in such a folder")
 

@@ -34,4 +34,4 @@ class Interrupt:
         if fd is not None:
             poll.register(fd, select.POLLIN)
         ready = poll.poll(None if seconds is None else seconds * 1000)
-        return any(found == self._fd for found, _ in ready)
+        return any(ready_fd == self._fd for ready_fd, _ in ready)

@@ -88,13 +88,13 @@ class JsonWriter:
 
 def _each_once(names: Sequence[str]) -> list[str]:
     """Names, of which each is there once: a further one has its position, counted from 1."""
-    told: list[str] = []
+    unique: list[str] = []
     for place, given in enumerate(names, 1):
         name = given
-        while name in told or (name != given and name in names):
+        while name in unique or (name != given and name in names):
             name = f"{name} ({place})"
-        told.append(name)
-    return told
+        unique.append(name)
+    return unique
 
 
 def _shown(value: Any) -> str | None:
@@ -110,7 +110,7 @@ def has_no_json(type_: pa.DataType) -> bool:
         inner = [type_.value_type]
     if isinstance(type_, pa.BaseExtensionType):
         inner = [type_.storage_type]
-    return any(kind(type_) for kind in kinds) or any(has_no_json(each) for each in inner)
+    return any(kind(type_) for kind in kinds) or any(has_no_json(inner_type) for inner_type in inner)
 
 
 class _NoYear(Exception):

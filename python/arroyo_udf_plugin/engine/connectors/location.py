@@ -88,23 +88,23 @@ def confined_to(roots: Sequence[Path] | None) -> Iterator[None]:
 
 def location_of(text: str) -> Location:
     """A path, a `file://` URL, or the URL of an object store. Raises InvalidArgument."""
-    found = pattern_of(text)
-    if found.path is None and (cut := next((mark for mark in "?#" if mark in text), None)) is not None:
+    location = pattern_of(text)
+    if location.path is None and (cut := next((mark for mark in "?#" if mark in text), None)) is not None:
         raise InvalidArgument(
             f"{text}: leave out {cut!r} and what follows it: options of an object store, such as its region, come from "
             "environment variables"
         )
-    return found
+    return location
 
 
 def pattern_of(text: str) -> Location:
     """As `location_of`, of what is only read: it may have wildcards."""
-    found = _URL.match(text)
-    if found is None:
+    match = _URL.match(text)
+    if match is None:
         return Location(text, Path(text))
-    if found[1].lower() != "file":
+    if match[1].lower() != "file":
         return Location(text, None)
-    host, slash, rest = found[2].partition("/")
+    host, slash, rest = match[2].partition("/")
     if not slash or host not in ("", "localhost"):
         raise InvalidArgument(f"{text}: write the path of a file on this machine, as in file:///folder/file")
     path = Path(urllib.parse.unquote(f"/{rest}"))

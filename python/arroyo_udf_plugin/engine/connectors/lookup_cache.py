@@ -244,13 +244,13 @@ class Lookups:
         )
 
 
-def _are_small(one: pa.RecordBatch, next: pa.RecordBatch) -> bool:
-    return bool(one.num_rows <= 2 * next.num_rows and one.nbytes + next.nbytes <= _PIECE_BYTES)
+def _are_small(previous: pa.RecordBatch, next: pa.RecordBatch) -> bool:
+    return bool(previous.num_rows <= 2 * next.num_rows and previous.nbytes + next.nbytes <= _PIECE_BYTES)
 
 
 def _together(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     columns = zip(*(batch.columns for batch in batches), strict=True)
-    return pa.RecordBatch.from_arrays([pa.concat_arrays(each) for each in columns], schema=batches[0].schema)
+    return pa.RecordBatch.from_arrays([pa.concat_arrays(chunks) for chunks in columns], schema=batches[0].schema)
 
 
 def _nulls(schema: pa.Schema, length: int) -> pa.RecordBatch:

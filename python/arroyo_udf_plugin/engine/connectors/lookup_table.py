@@ -70,14 +70,14 @@ def lookup_table(
     name = f"{name} ({table})"
     database = open_database(uri, name)
     try:
-        found = database.find(table, views=True)
-        if found is None:
+        existing = database.find(table, views=True)
+        if existing is None:
             raise InvalidArgument(f"{name}: there is no such table in the database: make it, or name another one")
-        checked = _Checked(database, found, types, name)
+        checked = _Checked(database, existing, types, name)
         if columns is None:
             folded = {database.folded(column) for column in keys}
-            columns = {column: column for column in found.columns if column not in folded}
-        place = quoted(table) if found.schema is None else f"{quoted(found.schema)}.{quoted(table)}"
+            columns = {column: column for column in existing.columns if column not in folded}
+        place = quoted(table) if existing.schema is None else f"{quoted(existing.schema)}.{quoted(table)}"
         return LookupTable(
             uri,
             name,
@@ -94,16 +94,18 @@ def lookup_table(
 class _Checked:
     """A table's columns, with the types in which they are wanted. Raises InvalidArgument."""
 
-    def __init__(self, database: SqlDatabase, found: FoundTable, types: Mapping[str, pa.DataType], name: str) -> None:
-        self._database, self._found, self._types, self._name = database, found, types, name
+    def __init__(
+        self, database: SqlDatabase, existing: FoundTable, types: Mapping[str, pa.DataType], name: str
+    ) -> None:
+        self._database, self._existing, self._types, self._name = database, existing, types, name
         self._reading = database.reading
         for column in types:
             self.expression(column)
 
     def declared(self, column: str) -> str:
-        known = self._found.columns.get(self._database.folded(column))
+        known = self._existing.columns.get(self._database.folded(column))
         if known is None:
-            raise self._wrong(column, f"the table has no column {column!r}: it has {', '.join(self._found.columns)}")
+            raise self._wrong(column, f"the table has no column {column!r}: it has {', '.join(self._existing.columns)}")
         return known.declared
 
     def type(self, column: str) -> pa.DataType:
@@ -114,12 +116,12 @@ class _Checked:
 
     def expression(self, column: str) -> str:
         type_ = self.type(column)
-        found = self._reading.expression(f"t.{quoted(column)}", self.declared(column), type_)
-        if found is None:
+        sql = self._reading.expression(f"t.{quoted(column)}", self.declared(column), type_)
+        if sql is None:
             natural = self._reading.natural(self.declared(column))
             instead = "another type" if natural is None else natural
             raise self._wrong(column, f"{self._is_declared(column)}, which is not read as {type_}: write {instead}")
-        return found
+        return sql
 
     def key(self, column: str, given: pa.DataType) -> pa.DataType:
         """The type in which keys are sent."""
@@ -158,9 +160,9 @@ class OpenLookup:
         def work(transaction: Transaction) -> pa.Table:
             return self._database.matches(transaction, asked.table, typed, asked.keys, wanted)
 
-        found = self._database.run(work, PATIENCE)
-        places = values(found.column(found.num_columns - 1), pa.int64())
-        rows = self._typed(found)
+        matches = self._database.run(work, PATIENCE)
+        places = values(matches.column(matches.num_columns - 1), pa.int64())
+        rows = self._typed(matches)
         if len(places) > 1 and not pc.all(pc.less_equal(places[:-1], places[1:])).as_py():
             order = pc.array_sort_indices(places)
             rows, places = rows.take(order), places.take(order)
@@ -172,10 +174,10 @@ class OpenLookup:
         statement = f"SELECT {columns} FROM {self._asked.table} AS t"
         return self._typed(self._database.run(lambda transaction: transaction.table(statement), PATIENCE))
 
-    def _typed(self, found: pa.Table) -> pa.RecordBatch:
+    def _typed(self, table: pa.Table) -> pa.RecordBatch:
         """The table's columns, which come first."""
         columns = []
-        for field, column in zip(self._asked.schema, found.columns, strict=False):
+        for field, column in zip(self._asked.schema, table.columns, strict=False):
             try:
                 columns.append(values(column, field.type))
             except ValueError as error:

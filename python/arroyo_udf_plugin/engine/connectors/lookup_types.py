@@ -71,33 +71,33 @@ class SqliteReading:
         return pa.binary() if declared == "BLOB" else known.get(affinity_of(declared))
 
     def expression(self, column: str, declared: str, wanted: pa.DataType) -> str | None:
-        found = affinity_of(declared)
+        affinity = affinity_of(declared)
         if _is.is_integer(wanted) or _is.is_boolean(wanted):
             # Of columns without a type: whole numbers beside others would lose their last digits.
             whole = f"CASE WHEN typeof({column}) = 'real' AND {column} = CAST({column} AS INTEGER) "
             whole += f"THEN CAST({column} AS INTEGER) ELSE {column} END"
-            return whole if found == "BLOB" else column if found in ("INTEGER", "NUMERIC") else None
+            return whole if affinity == "BLOB" else column if affinity in ("INTEGER", "NUMERIC") else None
         if _is.is_floating(wanted) and not _is.is_float16(wanted):
             # NUMERIC columns have whole numbers as integers, and a column of the driver has one type.
             whole = f"CASE typeof({column}) WHEN 'integer' THEN CAST({column} AS REAL) ELSE {column} END"
-            return whole if found in ("REAL", "NUMERIC", "BLOB") else None
+            return whole if affinity in ("REAL", "NUMERIC", "BLOB") else None
         if _is.is_binary(wanted):
-            return column if found == "BLOB" else None
+            return column if affinity == "BLOB" else None
         if _is.is_string(wanted) or _is.is_decimal128(wanted) or _is.is_date32(wanted) or _is.is_timestamp(wanted):
-            return f"CAST({column} AS TEXT)" if found in ("TEXT", "NUMERIC", "BLOB") else None
+            return f"CAST({column} AS TEXT)" if affinity in ("TEXT", "NUMERIC", "BLOB") else None
         return None
 
     def key(self, declared: str, given: pa.DataType) -> pa.DataType | None:
-        found = affinity_of(declared)
+        affinity = affinity_of(declared)
         if _is.is_date32(given) or _is.is_timestamp(given) or _is.is_decimal(given):
             return None  # texts may be written in several ways
-        if found == "TEXT" or (found in ("BLOB", "NUMERIC") and _is_text(given)):
+        if affinity == "TEXT" or (affinity in ("BLOB", "NUMERIC") and _is_text(given)):
             return pa.string() if _is_text(given) else None
         if _is.is_integer(given) or _is.is_boolean(given):
             return pa.int64()
         if _is.is_floating(given):
             return pa.float64()
-        return pa.binary() if found == "BLOB" and (_is.is_binary(given) or _is.is_large_binary(given)) else None
+        return pa.binary() if affinity == "BLOB" and (_is.is_binary(given) or _is.is_large_binary(given)) else None
 
 
 _POSTGRESQL = {
@@ -133,8 +133,8 @@ class PostgresqlReading:
         if declared.endswith("[]"):
             item = self.natural(declared.removesuffix("[]"))
             return None if item is None or _is.is_list(item) else pa.list_(item)
-        if (found := _NUMERIC.fullmatch(declared)) and found[1] and int(found[1]) <= 38 and int(found[2]) >= 0:
-            return pa.decimal128(int(found[1]), int(found[2]))
+        if (match := _NUMERIC.fullmatch(declared)) and match[1] and int(match[1]) <= 38 and int(match[2]) >= 0:
+            return pa.decimal128(int(match[1]), int(match[2]))
         return pa.string() if declared in (*_AS_TEXT, *_JSON) else _POSTGRESQL.get(declared)
 
     def expression(self, column: str, declared: str, wanted: pa.DataType) -> str | None:

@@ -101,18 +101,18 @@ def objects(url: str, patience: float, interrupt: Interrupt | None = None) -> It
                 return
         folder, pattern = url.rstrip("/"), _ANY
     metas = patiently(lambda: _listed(store, "/" in pattern), url, patience, interrupt)
-    found = _regex(pattern)
+    regex = _regex(pattern)
     for meta in sorted(metas, key=lambda meta: str(meta["path"])):
-        if found.fullmatch(meta["path"]):
+        if regex.fullmatch(meta["path"]):
             yield Object(store, f"{folder}/{meta['path']}", meta["path"], meta["size"], _etag(meta))
 
 
-def look(found: Object, patience: float, interrupt: Interrupt | None = None) -> Object:
+def look(object_: Object, patience: float, interrupt: Interrupt | None = None) -> Object:
     """The object as it is now. interrupt: ends the wait for a store that does not answer."""
     import obstore
 
-    meta = patiently(lambda: obstore.head(found.store, found.path), found.name, patience, interrupt)
-    return dataclasses.replace(found, size=meta["size"], etag=_etag(meta))
+    meta = patiently(lambda: obstore.head(object_.store, object_.path), object_.name, patience, interrupt)
+    return dataclasses.replace(object_, size=meta["size"], etag=_etag(meta))
 
 
 def patiently(
@@ -156,8 +156,8 @@ class ObjectFile(io.RawIOBase):
     `read` raises InvalidArgument if the object is not the one any more that was found.
     """
 
-    def __init__(self, found: Object, interrupt: Interrupt | None) -> None:
-        self._found, self._interrupt, self._at = found, interrupt, 0
+    def __init__(self, object_: Object, interrupt: Interrupt | None) -> None:
+        self._object, self._interrupt, self._at = object_, interrupt, 0
 
     def readable(self) -> bool:
         return True
@@ -169,11 +169,11 @@ class ObjectFile(io.RawIOBase):
         return self._at
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._found.size}[whence]
+        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._object.size}[whence]
         return self._at
 
     def read(self, size: int = -1) -> bytes:
-        end = self._found.size if size < 0 else min(self._at + size, self._found.size)
+        end = self._object.size if size < 0 else min(self._at + size, self._object.size)
         if end <= self._at:
             return b""
         data = self._get(self._at, end)
@@ -189,20 +189,20 @@ class ObjectFile(io.RawIOBase):
         import obstore
         import obstore.exceptions
 
-        found = self._found
-        options: Any = {"range": (start, end), "if_match": found.etag}
-        if found.etag.startswith((_TIME, "W/")):  # a weak etag matches nothing
+        object_ = self._object
+        options: Any = {"range": (start, end), "if_match": object_.etag}
+        if object_.etag.startswith((_TIME, "W/")):  # a weak etag matches nothing
             del options["if_match"]
         try:
             data = patiently(
-                lambda: bytes(obstore.get(found.store, found.path, options=options).bytes()),
-                found.name,
+                lambda: bytes(obstore.get(object_.store, object_.path, options=options).bytes()),
+                object_.name,
                 interrupt=self._interrupt,
             )
         except (obstore.exceptions.PreconditionError, FileNotFoundError):
-            raise changed(found.name) from None
+            raise changed(object_.name) from None
         if len(data) != end - start:
-            raise changed(found.name)
+            raise changed(object_.name)
         return data
 
 
@@ -235,8 +235,8 @@ def _listed(store: ObjectStore, deep: bool) -> list[Any]:
 
 def _etag(meta: Any) -> str:
     """Without one, the time in whole seconds: some answers have no fractions, others do."""
-    found: str | None = meta["e_tag"]
-    return found or _TIME + meta["last_modified"].replace(microsecond=0).isoformat()
+    etag: str | None = meta["e_tag"]
+    return etag or _TIME + meta["last_modified"].replace(microsecond=0).isoformat()
 
 
 def _folder_and_pattern(url: str) -> tuple[str, str]:
@@ -273,9 +273,9 @@ def _why(error: BaseException) -> str:
     text = str(error)
     if "builder error" in text and "http://" in text:
         return "it is at an address with http://, which needs AWS_ALLOW_HTTP=true in the environment"
-    told = [found[1].strip() for found in (_STATUS.search(text), _CODE.search(text), _MESSAGE.search(text)) if found]
-    if len(told) > 1:
-        return ": ".join(told)
+    parts = [match[1].strip() for match in (_STATUS.search(text), _CODE.search(text), _MESSAGE.search(text)) if match]
+    if len(parts) > 1:
+        return ": ".join(parts)
     return text.partition("\n")[0].partition(": <?xml")[0].rstrip(" .")
 
 

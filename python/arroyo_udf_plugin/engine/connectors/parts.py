@@ -141,8 +141,8 @@ class Parts(WrittenOutput):
 
 
 def _compression(options: TableOptions) -> str | None:
-    found = options.text("parquet.compression") or options.text("json.compression")
-    return {"uncompressed": "none", "lz4_raw": "lz4"}.get(found or "", found)
+    compression = options.text("parquet.compression") or options.text("json.compression")
+    return {"uncompressed": "none", "lz4_raw": "lz4"}.get(compression or "", compression)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -180,7 +180,7 @@ class PartsSink:
         self._timer: threading.Timer | None = None
         self._failure: Exception | None = None
         if not staged:
-            self._refuse([each for each in folder.names() if _PART.fullmatch(each)])
+            self._refuse([filename for filename in folder.names() if _PART.fullmatch(filename)])
 
     def write(self, batch: pa.RecordBatch) -> None:
         with self._lock:
@@ -200,7 +200,7 @@ class PartsSink:
         else:
             name = f"part-{self._slice:03}-{number:06}{self._ending}"
         part = _Part(self._folder, name, self._schema, self._writing)
-        self._open = [*(each for each in self._open if not each.is_kept), part]
+        self._open = [*(open_part for open_part in self._open if not open_part.is_kept), part]
         if self._limits.seconds is not None:
             self._timer = threading.Timer(self._limits.seconds, self._expire, [part])
             self._timer.daemon = True
@@ -245,30 +245,30 @@ class PartsSink:
         self._folder.show(_shown(epoch, stored))
 
     def check(self, committed: int, epoch: int, waiting: Sequence[Json]) -> None:
-        parts = [(each, found[1]) for each in self._folder.names() if (found := _PART.fullmatch(each))]
+        parts = [(name, match[1]) for name in self._folder.names() if (match := _PART.fullmatch(name))]
         is_first = committed == 1  # nothing was committed before
-        self._refuse([each for each, number in parts if number is None or is_first])
-        for each, number in parts:
+        self._refuse([name for name, number in parts if number is None or is_first])
+        for name, number in parts:
             if int(number) >= committed:
                 give_up = f"move away its parts from number {committed:09} on"
-                raise WrongCheckpoints(later_epochs(self._folder.place, each, committed, give_up))
+                raise WrongCheckpoints(later_epochs(self._folder.place, name, committed, give_up))
         for stored in waiting:
             self._folder.check_kept(_shown(epoch, stored))
 
     def clear(self, committed: int) -> None:
         self._generation = committed
-        for each in self._folder.names():
-            if (staged := _STAGED.fullmatch(each)) and int(staged[1]) < committed:
-                self._folder.remove(each)
+        for name in self._folder.names():
+            if (staged := _STAGED.fullmatch(name)) and int(staged[1]) < committed:
+                self._folder.remove(name)
 
     def later_rows(self, epoch: int, later: Mapping[int, Sequence[Json] | None]) -> LaterRows:
         names = self._folder.names()
-        n_shown = sum(1 for each in names if (found := _PART.fullmatch(each)) and int(found[1] or 0) > epoch)
+        n_shown = sum(1 for name in names if (match := _PART.fullmatch(name)) and int(match[1] or 0) > epoch)
         every = [
             pair for number, stored in later.items() for own in stored or () for pair in _shown(number, own).items()
         ]
         gone = [part for hidden, part in every if hidden not in names and part not in names]
-        seen = {int(found[1] or 0) for each in names if (found := _PART.fullmatch(each))}
+        seen = {int(match[1] or 0) for name in names if (match := _PART.fullmatch(name))}
         unknown = [number for number, stored in later.items() if stored is None and number not in seen]
         place = self._folder.place
         if unknown:
@@ -284,10 +284,10 @@ class PartsSink:
         return LaterRows(self.name, "withdrawn", f"{n_shown} parts are removed from {place}")
 
     def withdraw(self, epochs: Sequence[tuple[int, int]]) -> None:
-        for each in self._folder.names():
-            found = _PART.fullmatch(each)
-            if found and found[1] and any(first <= int(found[1]) <= last for first, last in epochs):
-                self._folder.remove(each)
+        for name in self._folder.names():
+            match = _PART.fullmatch(name)
+            if match and match[1] and any(first <= int(match[1]) <= last for first, last in epochs):
+                self._folder.remove(name)
 
     def _refuse(self, parts: list[str]) -> None:
         if parts:

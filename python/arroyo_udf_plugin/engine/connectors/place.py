@@ -34,10 +34,10 @@ def place_of(path: str, inputs: Sequence[Path | str], force: bool, disk: Disk | 
     """
     where = location_of(path)
     if where.path is None:
-        if not force and object_store.plain_url(path) in {object_store.plain_url(str(each)) for each in inputs}:
+        if not force and object_store.plain_url(path) in {object_store.plain_url(str(source)) for source in inputs}:
             raise _is_input(path, "an input")
         return ObjectPlace(path, disk or current())
-    return Place(where.text, [each for each in inputs if isinstance(each, Path)], force, disk or current())
+    return Place(where.text, [source for source in inputs if isinstance(source, Path)], force, disk or current())
 
 
 class _Written:
@@ -125,16 +125,16 @@ class Place(_Written):
         folder = os.path.dirname(self._target)
         if not os.path.isdir(folder):
             raise InvalidArgument(f"{path}: the folder {os.path.dirname(path) or folder} does not exist")
-        self._aside = os.path.join(folder, f".arroyo-udf-{secrets.token_hex(12)}.partial")
+        self._hidden_path = os.path.join(folder, f".arroyo-udf-{secrets.token_hex(12)}.partial")
         self._file = io.BufferedWriter(self._disk.file(self._unnamed(folder)))
 
     def _unnamed(self, folder: str) -> int:
         fd = self._disk.unnamed(folder)
         if fd is not None:
             return fd
-        remove_at_exit(os.fsencode(self._aside))
-        fd = self._disk.create(self._aside)
-        self._partial = self._aside
+        remove_at_exit(os.fsencode(self._hidden_path))
+        fd = self._disk.create(self._hidden_path)
+        self._partial = self._hidden_path
         return fd
 
     def flush(self) -> None:
@@ -151,31 +151,31 @@ class Place(_Written):
             self._name_it()
         self._file.close()
         if durable:
-            self._disk.sync(self._aside)
-        self._disk.replace(self._aside, self._target)
+            self._disk.sync(self._hidden_path)
+        self._disk.replace(self._hidden_path, self._target)
         if durable:
             self._disk.sync(os.path.dirname(self._target))
         self._partial = None
-        keep_at_exit(os.fsencode(self._aside))
+        keep_at_exit(os.fsencode(self._hidden_path))
 
     def _name_it(self) -> None:
         """Gives the file a hidden name, because a name that exists cannot be linked over."""
-        self._partial = self._aside
-        remove_at_exit(os.fsencode(self._aside))
+        self._partial = self._hidden_path
+        remove_at_exit(os.fsencode(self._hidden_path))
         self._unname()
         try:
-            self._disk.link(self._file.fileno(), self._aside)
+            self._disk.link(self._file.fileno(), self._hidden_path)
         except OSError:  # a file system that knows unnamed files may still not link them
             self._unname()  # or it has, and says that it has not: then it is this file that would be emptied
             with (
                 open(proc(self._file.fileno()), "rb") as written,
-                self._disk.file(self._disk.create(self._aside)) as named,
+                self._disk.file(self._disk.create(self._hidden_path)) as named,
             ):
                 shutil.copyfileobj(written, named, 1 << 20)
 
     def _unname(self) -> None:
         with contextlib.suppress(FileNotFoundError):
-            self._disk.unlink(self._aside)
+            self._disk.unlink(self._hidden_path)
 
     def give_up(self) -> None:
         with contextlib.suppress(OSError):
@@ -183,7 +183,7 @@ class Place(_Written):
         if self._partial is not None:
             with contextlib.suppress(FileNotFoundError):
                 self._disk.unlink(self._partial)
-            keep_at_exit(os.fsencode(self._aside))
+            keep_at_exit(os.fsencode(self._hidden_path))
 
 
 def _standard_output() -> int:

@@ -52,44 +52,44 @@ def broken() -> Mapping[str, str]:
 
 def source_models() -> tuple[type[Input], ...]:
     """Those of descriptions, each once."""
-    return tuple(dict.fromkeys(one.source for one in connectors().values() if one.source is not None))
+    return tuple(dict.fromkeys(connector.source for connector in connectors().values() if connector.source is not None))
 
 
 def sink_models() -> tuple[type[Output], ...]:
     """The same of sinks."""
-    return tuple(dict.fromkeys(one.sink for one in connectors().values() if one.sink is not None))
+    return tuple(dict.fromkeys(connector.sink for connector in connectors().values() if connector.sink is not None))
 
 
 @functools.cache
 def _installed() -> tuple[Mapping[str, Connector], Mapping[str, str]]:
-    known = {one.name: one for one in OWN}
-    types = {_type_of(model) for one in OWN for model in (one.source, one.sink) if model is not None}
+    known = {own.name: own for own in OWN}
+    types = {_type_of(model) for own in OWN for model in (own.source, own.sink) if model is not None}
     broken: dict[str, str] = {}
     for point in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
         package = "a package"
         try:
             package = package if point.dist is None else f"the package {point.dist.name} {point.dist.version}"
-            found = _checked(point.load(), point.name, known, types)
+            connector = _checked(point.load(), point.name, known, types)
         except (Exception, SystemExit) as error:  # of somebody else's code
             reason = printable(f"{type(error).__name__}: {error}")
             broken.setdefault(point.name, f"the connector {point.name} of {package} ({point.value}): {reason}")
         else:
-            known[found.name] = found
-            types |= {_type_of(model) for model in (found.source, found.sink) if model is not None}
+            known[connector.name] = connector
+            types |= {_type_of(model) for model in (connector.source, connector.sink) if model is not None}
     return known, broken
 
 
-def _checked(found: object, name: str, known: Mapping[str, Connector], types: set[str]) -> Connector:
+def _checked(connector: object, name: str, known: Mapping[str, Connector], types: set[str]) -> Connector:
     """Raises TypeError, ValueError."""
-    if not isinstance(found, Connector):
+    if not isinstance(connector, Connector):
         raise TypeError("name a Connector in the entry point")
-    if found.name != name:
-        raise ValueError(f"its name is {found.name!r}: give its entry point the same name")
+    if connector.name != name:
+        raise ValueError(f"its name is {connector.name!r}: give its entry point the same name")
     if name in known:
         raise ValueError("there is a connector of this name already: uninstall one of them")
     if name == _MEMORY:
         raise ValueError(f"{_MEMORY!r} names tables without a connector: rename it")
-    for model, base in ((found.source, Input), (found.sink, Output)):
+    for model, base in ((connector.source, Input), (connector.sink, Output)):
         if model is None:
             continue
         if not (isinstance(model, type) and issubclass(model, base)):
@@ -99,9 +99,9 @@ def _checked(found: object, name: str, known: Mapping[str, Connector], types: se
         if (type_ := _type_of(model)) in types:
             raise ValueError(f"the type {type_!r} is that of another connector: rename it")
         _check_schema(model)
-    if found.entry is not None:
-        _check_entry(found.entry)
-    return found
+    if connector.entry is not None:
+        _check_entry(connector.entry)
+    return connector
 
 
 def _check_entry(entry: object) -> None:

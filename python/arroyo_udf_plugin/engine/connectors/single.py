@@ -112,11 +112,11 @@ class FileOfSlice:
             self._shared.leave(complete=False)
 
 
-def can_share(path: str, one: tuple[pa.Schema, Writing], other: tuple[pa.Schema, Writing]) -> bool:
+def can_share(path: str, first: tuple[pa.Schema, Writing], other: tuple[pa.Schema, Writing]) -> bool:
     """Whether rows of these columns, written in these ways, may stand in one output."""
-    if one[0].equals(other[0]) and one[1] == other[1]:
+    if first[0].equals(other[0]) and first[1] == other[1]:
         return True
-    formats = {kind_of_output(path, writing.format).format for _, writing in (one, other)}
+    formats = {kind_of_output(path, writing.format).format for _, writing in (first, other)}
     return path == "-" and len(formats) == 1 and formats <= _LINES
 
 

@@ -22,7 +22,7 @@ from .cells import argument
 from .delimited import DelimitedReader, dialect_of
 from .formats import may_be_array
 from .inferred import type_of
-from .inputs import InputFile, found, opened, readable
+from .inputs import InputFile, input_files, opened, readable
 from .interrupt import Interrupt
 from .json_arrays import ArrayLines
 from .json_lines import JsonReader, no_json
@@ -90,7 +90,7 @@ class FileSource:
     inputs: files, folders, patterns (`data/*.csv`), URLs of object stores, or "-", standard input. Several are read in
         the order given; those of a folder or pattern by name.
     schema: of all batches. Cells of a text file have the type `cells.CellType`, unless `reading.types` names another.
-    rows: the number of rows; None: unknown. files: the local files' paths. found: the inputs.
+    rows: the number of rows; None: unknown. files: the local files' paths. input_files: the inputs.
     inferred: the types that text columns got by their first rows, by name.
     names: of the inputs, as `Rows.file` has them. given: the files' paths, and the objects' URLs.
     Raises InvalidArgument, also while iterating. A stream's rows can be read once.
@@ -101,10 +101,13 @@ class FileSource:
     ) -> None:
         self._reading = reading or Reading()
         self._is_declared = may_lack and self._reading.is_whole
-        self.found = found(inputs, self._reading.format, may_lack=self._is_declared)
-        self.files: list[Path] = [file.path for file in self.found if file.path is not None]
-        self.names = tuple(file.name for file in self.found)
-        self.given: list[Path | str] = [*self.files, *(file.name for file in self.found if file.object is not None)]
+        self.input_files = input_files(inputs, self._reading.format, may_lack=self._is_declared)
+        self.files: list[Path] = [file.path for file in self.input_files if file.path is not None]
+        self.names = tuple(file.name for file in self.input_files)
+        self.given: list[Path | str] = [
+            *self.files,
+            *(file.name for file in self.input_files if file.object is not None),
+        ]
         self._whole: pa.Schema | None = None  # all columns of the first file
         self._streams: dict[str, OpenFile] = {}  # opened already, because that can be done once
         try:
@@ -113,11 +116,11 @@ class FileSource:
             if self._is_declared:
                 self.schema = pa.schema([(name, self._types[name]) for name in self._reading.columns or ()])
                 self.inferred, self.rows = {}, None
-                for file in filter(lambda one: one.regular, self.found):
+                for file in filter(lambda input_: input_.regular, self.input_files):
                     with contextlib.closing(self.open(file)) as opened_:
                         self._places_in(file, opened_.reader.schema)
                 return
-            first = OpenFile(self.found[0], self._reader)
+            first = OpenFile(self.input_files[0], self._reader)
             try:
                 self._whole = self.schema = first.reader.schema
                 self._places = list(range(len(self._whole)))
@@ -130,17 +133,17 @@ class FileSource:
                         self._retype(name, type_)
                 self.rows = self._looked_into(first.reader.rows)
             finally:
-                if self.found[0].regular:
+                if self.input_files[0].regular:
                     first.close()
                 else:
-                    self._streams[self.found[0].name] = first
+                    self._streams[self.input_files[0].name] = first
         except BaseException:
             self.close()
             raise
 
     def index(self, name: str) -> int:
         """The position of a column. Raises InvalidArgument, with the columns there are, for none or several."""
-        file = self.found[0]
+        file = self.input_files[0]
         try:
             return index_of(self.schema, name, f"{file.name}: ")
         except InvalidArgument as error:
@@ -151,7 +154,7 @@ class FileSource:
 
     def __iter__(self) -> Iterator[Rows]:
         left = self._reading.limit
-        for file in self.found:
+        for file in self.input_files:
             if left == 0:
                 return
             with contextlib.closing(self.open_stream(file) or self.open(file)) as opened:
@@ -197,20 +200,20 @@ class FileSource:
         try:
             argument(pa.nulls(0, self.schema.field(index).type), field)
         except InvalidArgument as error:
-            raise InvalidArgument(f"{self.found[0].name}: column {name!r}: {error}") from error
+            raise InvalidArgument(f"{self.input_files[0].name}: column {name!r}: {error}") from error
         self.schema = self.schema.set(index, field)
 
     def _infer(self, reader: _Reader) -> dict[str, pa.DataType]:
         """Types of the columns of text, by name."""
         if not isinstance(reader, DelimitedReader | JsonReader):
             return {}
-        found = dict(zip(reader.schema.names, map(type_of, reader.first_rows()), strict=True))
-        return {name: type_ for name, type_ in found.items() if type_ is not None and name not in self._types}
+        types = dict(zip(reader.schema.names, map(type_of, reader.first_rows()), strict=True))
+        return {name: type_ for name, type_ in types.items() if type_ is not None and name not in self._types}
 
     def _types_of_schema(self) -> dict[str, pa.DataType]:
         if self._reading.schema is None:
             return {}
-        (file,) = found([self._reading.schema], None)
+        (file,) = input_files([self._reading.schema], None)
         if file.kind.is_text:
             raise InvalidArgument(f"{file.name}: a schema is taken from a Parquet or Arrow file")
         with contextlib.closing(OpenFile(file, self._reader)) as like:
@@ -238,7 +241,7 @@ class FileSource:
 
         rows: of the first file.
         """
-        for file in self.found[1:]:
+        for file in self.input_files[1:]:
             if not file.regular:
                 rows = None
                 continue
@@ -253,7 +256,7 @@ class FileSource:
         if self._is_declared:
             return [index_of(schema, name, f"{file.name}: ") for name in self.schema.names]
         assert self._whole is not None
-        first = self.found[0].name
+        first = self.input_files[0].name
         if schema.names == self._whole.names:
             places = self._places
         else:

@@ -87,7 +87,7 @@ class Table(Output):
         with contextlib.closing(open_database(self.uri, name)) as database:
             if database.find(self.table) is None:
                 return
-        asked = lookup_table(self.uri, self.table, {}, {each: each for each in types}, types, name)
+        asked = lookup_table(self.uri, self.table, {}, {column: column for column in types}, types, name)
         with contextlib.closing(asked.open()) as opened:
             rows = opened.all_rows()
         yield pa.RecordBatch.from_arrays(rows.columns, schema=schema)
@@ -95,7 +95,7 @@ class Table(Output):
     def _opened(self, schema: pa.Schema, name: str) -> Target:
         name = f"{name} ({self.table})"
         if self.columns is not None:
-            schema = pa.schema([schema.field(index_of(schema, each, f"{name}: ")) for each in self.columns])
+            schema = pa.schema([schema.field(index_of(schema, column, f"{name}: ")) for column in self.columns])
         database = open_database(self.uri, name)
         try:
             return Target(database, self.table, schema, tuple(self.key), self.create, name)
@@ -189,7 +189,9 @@ class TableSink:
         rows = self._target.converted(batch)
         if self._stage is None:
             self._prepare()
-            self._target.database.run(lambda each: self._target.insert(each, rows), PATIENCE, repeatable=False)
+            self._target.database.run(
+                lambda transaction: self._target.insert(transaction, rows), PATIENCE, repeatable=False
+            )
             return
         self._waiting.append(rows)
         self._waiting_bytes += rows.nbytes
@@ -212,7 +214,7 @@ class TableSink:
         assert self._stage is not None
         stage = self._stage
         try:
-            self._target.database.run(lambda each: self._apply(each, stage, epoch, stored), PATIENCE)
+            self._target.database.run(lambda transaction: self._apply(transaction, stage, epoch, stored), PATIENCE)
         except InvalidArgument as error:
             error.add_note(f"epoch {epoch} is committed: mend the table, then resume")
             raise
@@ -274,8 +276,8 @@ class TableSink:
         if database.find(EPOCHS, PATIENCE) is None:
             return []
         statement = f"SELECT history, slice, epoch FROM {EPOCHS} WHERE pipeline = $1 AND sink = $2"
-        found = database.run(lambda transaction: transaction.rows(statement, self._pipeline, self.name), PATIENCE)
-        return [(str(history), int(slice), int(epoch)) for history, slice, epoch in found]
+        rows = database.run(lambda transaction: transaction.rows(statement, self._pipeline, self.name), PATIENCE)
+        return [(str(history), int(slice), int(epoch)) for history, slice, epoch in rows]
 
     def _of_others(self, place: str, epoch: int) -> str:
         pipeline, sink = (text.replace("'", "''") for text in (self._pipeline, self.name))
@@ -330,8 +332,8 @@ class _Chunk:
         """Puts them there. Returns how they are found again."""
         target = pa.BufferOutputStream()
         with pa.ipc.new_stream(target, self.rows[0].schema) as writer:
-            for each in self.rows:
-                writer.write_table(each)
+            for rows in self.rows:
+                writer.write_table(rows)
         data = bytes(target.getvalue())
         stage.put(self.name, data)
         return {"name": self.name, "sha256": hashlib.sha256(data).hexdigest()}

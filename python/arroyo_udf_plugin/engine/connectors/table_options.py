@@ -104,35 +104,35 @@ class TableOptions:
         return self._left.pop(name, None)
 
     def text(self, name: str) -> str | None:
-        found = self.take(name)
-        return None if found is None else found.value
+        option = self.take(name)
+        return None if option is None else option.value
 
     def need(self, name: str, example: str) -> str:
         """Raises WrongOption if it is not there."""
-        found = self.take(name)
-        if found is None:
+        option = self.take(name)
+        if option is None:
             raise WrongOption(f"table {self.table} has no {name}: write {name} = '{example}'", self.at)
-        return found.value
+        return option.value
 
     def one_of(self, name: str, known: Mapping[str, Any]) -> Any:
         """What the option's value stands for; None: it is not there. Raises WrongOption."""
-        found = self.take(name)
-        if found is None:
+        option = self.take(name)
+        if option is None:
             return None
-        if found.value not in known:
-            raise WrongOption(f"{name} = '{found.value}' is not known: {nearest(found.value, known)}", found.at)
-        return known[found.value]
+        if option.value not in known:
+            raise WrongOption(f"{name} = '{option.value}' is not known: {nearest(option.value, known)}", option.at)
+        return known[option.value]
 
     def read(self, name: str, read: Callable[[str], Any], write: str) -> Any:
         """The option's value as `read` reads it, which may raise ValueError; None: it is not there. Raises
         WrongOption."""
-        found = self.take(name)
-        if found is None:
+        option = self.take(name)
+        if option is None:
             return None
         try:
-            return read(found.value)
+            return read(option.value)
         except ValueError:
-            raise WrongOption(f"{name} = '{found.value}': write {write}", found.at) from None
+            raise WrongOption(f"{name} = '{option.value}': write {write}", option.at) from None
 
     def format(self) -> dict[str, Any]:
         """The keys `format` and, for lines that are one value, `unstructured`; none of what is not there. Raises
@@ -148,9 +148,9 @@ class TableOptions:
             )
         keys: dict[str, Any] = {"format": _FORMATS[format_.value]}
         if format_.value in ("json", "raw_string"):
-            found = self.take("framing")
-            if found is not None and found.value != "newline":
-                raise WrongOption(f"framing = '{found.value}': write 'newline'", found.at)
+            option = self.take("framing")
+            if option is not None and option.value != "newline":
+                raise WrongOption(f"framing = '{option.value}': write 'newline'", option.at)
         if format_.value == "json":
             self._no_registry()
             keys["unstructured"] = bool(self.one_of("json.unstructured", BOOLEANS))
@@ -160,9 +160,9 @@ class TableOptions:
 
     def _no_registry(self) -> None:
         for name in _NO_REGISTRY:
-            found = self.take(name)
-            if found is not None and found.value != "false":
-                raise WrongOption(f"{name}: there is no schema registry here. Leave it out", found.at)
+            option = self.take(name)
+            if option is not None and option.value != "false":
+                raise WrongOption(f"{name}: there is no schema registry here. Leave it out", option.at)
 
     def _one_column(self, what: str, at: int) -> None:
         columns = self.in_records
@@ -172,20 +172,20 @@ class TableOptions:
 
     def json_timestamps(self) -> str | None:
         """rfc3339 or unix_millis."""
-        found = self.take("json.timestamp_format")
-        if found is None:
+        option = self.take("json.timestamp_format")
+        if option is None:
             return None
-        chosen = found.value.lower()
+        chosen = option.value.lower()
         if chosen not in ("rfc3339", "unix_millis"):
             instead = nearest(chosen, ("rfc3339", "unix_millis"))
-            raise WrongOption(f"json.timestamp_format = '{found.value}' is not known: {instead}", found.at)
+            raise WrongOption(f"json.timestamp_format = '{option.value}' is not known: {instead}", option.at)
         return chosen
 
     def json_decimals(self) -> str | None:
-        found = self.take("json.decimal_encoding")
-        if found is not None and found.value not in ("number", "string"):
-            raise WrongOption(f"json.decimal_encoding = '{found.value}': write 'number' or 'string'", found.at)
-        return None if found is None else found.value
+        option = self.take("json.decimal_encoding")
+        if option is not None and option.value not in ("number", "string"):
+            raise WrongOption(f"json.decimal_encoding = '{option.value}': write 'number' or 'string'", option.at)
+        return None if option is None else option.value
 
     def json_columns(self) -> tuple[str, ...]:
         """Those whose values are JSON."""
@@ -217,22 +217,22 @@ def chosen(keys: Mapping[str, Any]) -> dict[str, Any]:
 def interval_seconds(text: str) -> float:
     """10 s, 500ms, or as an INTERVAL has it: 5 seconds, 1 minute. Raises ValueError."""
     number, _, unit = text.strip().partition(" ")
-    if (found := _UNITS.get(unit.strip().lower().removesuffix("s"))) is not None:
-        return float(number) * found
+    if (seconds := _UNITS.get(unit.strip().lower().removesuffix("s"))) is not None:
+        return float(number) * seconds
     return seconds_of(text)
 
 
 def period_seconds(text: str) -> float:
     """The same, not longer than periods may be. Raises ValueError."""
-    found = interval_seconds(text)
-    if not 0 <= found <= LONGEST_SECONDS:
+    seconds = interval_seconds(text)
+    if not 0 <= seconds <= LONGEST_SECONDS:
         raise ValueError
-    return found
+    return seconds
 
 
 def instant(text: str) -> datetime.datetime:
     """A time with its zone. Raises ValueError."""
-    found = datetime.datetime.fromisoformat(text)
-    if found.tzinfo is None:
+    time = datetime.datetime.fromisoformat(text)
+    if time.tzinfo is None:
         raise ValueError
-    return found
+    return time

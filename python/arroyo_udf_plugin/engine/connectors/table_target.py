@@ -31,42 +31,44 @@ class Target:
         self.database, self.table, self.name, self.key = database, table, name, key
         self._types = database.types
         self._check_names(schema)
-        for each in key:
-            index_of(schema, each, f"{name}: key: ")
-        found = database.find(table)
-        self._place = None if found is None else found.schema
-        if found is None and not create:
+        for column in key:
+            index_of(schema, column, f"{name}: key: ")
+        existing = database.find(table)
+        self._place = None if existing is None else existing.schema
+        if existing is None and not create:
             raise InvalidArgument(f"{name}: there is no such table: make it, or set create = true")
         self._declared: dict[str, str] = {}
         self._required = set(key)
-        self.schema = pa.schema([self._field(field, found) for field in schema])
-        if found is not None:
-            self._check_others(found, schema)
+        self.schema = pa.schema([self._field(field, existing) for field in schema])
+        if existing is not None:
+            self._check_others(existing, schema)
 
     def _check_names(self, schema: pa.Schema) -> None:
         database = self.database
         if database.folded(self.table) in (EPOCHS, _ROWS):
             raise InvalidArgument(f"{self.name}: the engine itself uses a table of this name; name another one")
-        for each in [self.table, *schema.names]:
-            quoted(each)
-            if database.longest_name is not None and len(each.encode()) > database.longest_name:
+        for identifier in [self.table, *schema.names]:
+            quoted(identifier)
+            if database.longest_name is not None and len(identifier.encode()) > database.longest_name:
                 raise InvalidArgument(
-                    f"{self.name}: {each!r} is longer than {database.longest_name} bytes, which {database.kind} would "
-                    "cut off: give it a shorter name"
+                    f"{self.name}: {identifier!r} is longer than {database.longest_name} bytes, which {database.kind} "
+                    "would cut off: give it a shorter name"
                 )
         seen: dict[str, str] = {}
-        for each in schema.names:
-            if (other := seen.get(database.folded(each))) is not None:
-                raise InvalidArgument(f"{self.name}: the columns {other!r} and {each!r} are one for {database.kind}")
-            seen[database.folded(each)] = each
+        for identifier in schema.names:
+            if (other := seen.get(database.folded(identifier))) is not None:
+                raise InvalidArgument(
+                    f"{self.name}: the columns {other!r} and {identifier!r} are one for {database.kind}"
+                )
+            seen[database.folded(identifier)] = identifier
 
-    def _field(self, field: pa.Field, found: FoundTable | None) -> pa.Field:
+    def _field(self, field: pa.Field, existing: FoundTable | None) -> pa.Field:
         """The column as it is sent."""
         type_, kind = plain(field.type), self.database.kind
         try:
             declared = self._types.declared(type_)
-            if found is not None:
-                column = found.columns.get(self.database.folded(field.name))
+            if existing is not None:
+                column = existing.columns.get(self.database.folded(field.name))
                 if column is None:
                     raise ValueError("the table does not have it: add it there, or leave it out with `columns`")
                 declared = self._fitting(type_, column, declared)
@@ -86,15 +88,15 @@ class Target:
             raise ValueError(f"the table has {column.declared or 'no type'} there, and it must be {wanted}")
         return column.declared
 
-    def _check_others(self, found: FoundTable, schema: pa.Schema) -> None:
+    def _check_others(self, existing: FoundTable, schema: pa.Schema) -> None:
         folded = self.database.folded
-        given = {folded(each) for each in schema.names}
-        for each, column in found.columns.items():
-            if each not in given and not column.optional and not column.generated:
+        given = {folded(name) for name in schema.names}
+        for name, column in existing.columns.items():
+            if name not in given and not column.optional and not column.generated:
                 raise InvalidArgument(
-                    f"{self.name}: the table's column {each!r} may not be null and has no default: write it, too"
+                    f"{self.name}: the table's column {name!r} may not be null and has no default: write it, too"
                 )
-        if self.key and frozenset(map(folded, self.key)) not in found.keys:
+        if self.key and frozenset(map(folded, self.key)) not in existing.keys:
             raise InvalidArgument(
                 f"{self.name}: the table has no unique index on the key: CREATE UNIQUE INDEX "
                 f"{quoted(f'{self.table} by key')} ON {quoted(self.table)} ({', '.join(map(quoted, self.key))})"
@@ -152,7 +154,7 @@ class Target:
         table, columns = quoted(self.table), ", ".join(map(quoted, self.schema.names))
         key = ", ".join(map(quoted, self.key))
         changed = ", ".join(
-            f"{quoted(each)} = excluded.{quoted(each)}" for each in self.schema.names if each not in self.key
+            f"{quoted(column)} = excluded.{quoted(column)}" for column in self.schema.names if column not in self.key
         )
         transaction.rows(f"CREATE TEMPORARY TABLE {_ROWS} AS SELECT {columns} FROM {table} LIMIT 0")
         transaction.append(_ROWS, rows, temporary=True)

@@ -211,11 +211,11 @@ def _outside(values: pa.Array, begin: int, end: int, why: str) -> str | None:
     is_date = pa.types.is_date32(values.type)
     numbers = values.view(pa.int32() if is_date else pa.int64())
     per_second = 1 if is_date else PER_SECOND[values.type.unit]
-    found = pc.min_max(numbers).as_py()
-    if found["min"] is None:
+    extremes = pc.min_max(numbers).as_py()
+    if extremes["min"] is None:
         return None
     factor = _DAY if is_date else 1
-    inside = begin * per_second <= found["min"] * factor and found["max"] * factor < end * per_second
+    inside = begin * per_second <= extremes["min"] * factor and extremes["max"] * factor < end * per_second
     return None if inside else why
 
 

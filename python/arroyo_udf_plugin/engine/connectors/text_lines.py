@@ -70,8 +70,8 @@ class TextWriter:
         self._write, self._null, self._one_line = write, null, one_line
         types = [pa.string() if _is_text(field.type) else field.type for field in schema]
         if types != [pa.string()]:
-            told = ", ".join(f"{field.name} {field.type}" for field in schema)
-            raise InvalidArgument(f"{name}: lines of text have one column of texts, not {told}")
+            columns = ", ".join(f"{field.name} {field.type}" for field in schema)
+            raise InvalidArgument(f"{name}: lines of text have one column of texts, not {columns}")
 
     def write(self, table: pa.Table) -> None:
         for batch in table.to_batches():

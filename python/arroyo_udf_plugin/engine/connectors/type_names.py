@@ -36,14 +36,14 @@ def type_named(name: Any) -> pa.DataType:
     if name in _NAMES:
         return _NAMES[name]
     try:
-        if found := _DECIMAL.fullmatch(name):
-            return pa.decimal128(int(found[1]), int(found[2]))
-        if found := _TIMESTAMP.fullmatch(name):
-            return pa.timestamp(found[1], found[2].strip())
-        if found := _LIST.fullmatch(name):
-            return pa.list_(type_named(found[1]))
-        if found := _STRUCT.fullmatch(name):
-            return pa.struct(map(_field, split_types(found[1]) if found[1].strip() else []))
+        if match := _DECIMAL.fullmatch(name):
+            return pa.decimal128(int(match[1]), int(match[2]))
+        if match := _TIMESTAMP.fullmatch(name):
+            return pa.timestamp(match[1], match[2].strip())
+        if match := _LIST.fullmatch(name):
+            return pa.list_(type_named(match[1]))
+        if match := _STRUCT.fullmatch(name):
+            return pa.struct(map(_field, split_types(match[1]) if match[1].strip() else []))
         return pa.type_for_alias(name)
     except ValueError:
         raise InvalidArgument(
@@ -53,7 +53,7 @@ def type_named(name: Any) -> pa.DataType:
 
 
 def _field(text: str) -> pa.Field:
-    found = _FIELD.fullmatch(text)
-    if found is None:
+    match = _FIELD.fullmatch(text)
+    if match is None:
         raise ValueError
-    return pa.field(found[1], type_named(found[2]), nullable=found[3] is None)
+    return pa.field(match[1], type_named(match[2]), nullable=match[3] is None)

@@ -106,7 +106,9 @@ class TypedWriter:
         if chosen not in COMPRESSIONS[format]:
             names = ", ".join(COMPRESSIONS[format])
             raise InvalidArgument(f"{name}: the compressions of {format} are {names}, not {chosen}")
-        if format == "parquet" and (twice := next((one for one in schema.names if schema.names.count(one) > 1), None)):
+        if format == "parquet" and (
+            twice := next((column for column in schema.names if schema.names.count(column) > 1), None)
+        ):
             raise InvalidArgument(f"{name}: Parquet with two columns {twice!r} cannot be read; rename one")
         codec = None if chosen == "none" else chosen
         self._group_rows = writing.row_group_rows if format == "parquet" else None

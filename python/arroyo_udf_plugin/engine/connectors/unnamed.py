@@ -32,5 +32,5 @@ def mapped(write: Callable[[IO[bytes]], None], what: str) -> memoryview:
             with pa.memory_map(f"/proc/self/fd/{file.fileno()}") as memory:
                 return memoryview(memory.read_buffer()).cast("B")
     except OSError as error:
-        told = error.strerror or error
-        raise InvalidArgument(f"cannot write {what} to {folder}: {told}: name another folder as TMPDIR") from error
+        reason = error.strerror or error
+        raise InvalidArgument(f"cannot write {what} to {folder}: {reason}: name another folder as TMPDIR") from error

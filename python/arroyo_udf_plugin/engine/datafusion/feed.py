@@ -56,8 +56,10 @@ def context(batch_rows: int = _ALL_ROWS, functions: Sequence[NativeFunction] = (
         "datafusion.sql_parser.map_string_types_to_utf8view": "false",
     }
     own = SessionContext(SessionConfig(options).with_target_partitions(1))
-    for one in functions:
-        own.register_udf(udf(one.function, one.function.types, one.function.returns, "immutable", name=one.name))
+    for function in functions:
+        own.register_udf(
+            udf(function.function, function.function.types, function.function.returns, "immutable", name=function.name)
+        )
     return own
 
 
@@ -67,10 +69,10 @@ def functions_by_kind() -> Mapping[str, frozenset[str]]:
     from datafusion import SessionConfig, SessionContext
 
     own = SessionContext(SessionConfig().with_information_schema(True).with_target_partitions(1))
-    found: dict[str, set[str]] = collections.defaultdict(set)
+    functions: dict[str, set[str]] = collections.defaultdict(set)
     for row in own.sql("SELECT routine_name, function_type FROM information_schema.routines").to_pylist():
-        found[row["function_type"]].add(row["routine_name"])
-    return {kind: frozenset(names) for kind, names in found.items()}
+        functions[row["function_type"]].add(row["routine_name"])
+    return {kind: frozenset(names) for kind, names in functions.items()}
 
 
 def operators_of(plan: Any) -> set[str]:
@@ -207,10 +209,15 @@ def works() -> bool:
     asked = [[1, 2, 3], [5], [6, 7], [0, 9, 1]]
     try:
         feed = Feed(RewrittenText(f"SELECT n + 1 AS m FROM {TABLE} WHERE n < 5"), schema, one_by_one=True)
-        answers = [feed.run(pa.record_batch([pa.array(one, pa.int64())], schema=schema)) for one in asked]
+        answers = [feed.run(pa.record_batch([pa.array(values, pa.int64())], schema=schema)) for values in asked]
     except Exception:
         return False
-    return [[n for one in each for n in one.column(0).to_pylist()] for each in answers] == [[2, 3, 4], [], [], [1, 2]]
+    return [[n for batch in batches for n in batch.column(0).to_pylist()] for batches in answers] == [
+        [2, 3, 4],
+        [],
+        [],
+        [1, 2],
+    ]
 
 
 def _dataset_class() -> Any:

@@ -338,11 +338,11 @@ def _opening(part: Tokens, place: int) -> int:
 
 def _outside(part: Tokens) -> list[tuple[int, Token]]:
     """Tokens outside of brackets, with their places."""
-    found, place = [], 0
+    outer, place = [], 0
     while place < len(part):
-        found.append((place, part[place]))
+        outer.append((place, part[place]))
         place = _closing(part, place) + 1
-    return found
+    return outer
 
 
 def _split(part: Tokens, sign: str) -> list[Tokens]:

@@ -100,13 +100,13 @@ class Query:
         if select.where is not None:
             return None
         names = [column_name(text, select.table) for text in items.values()]
-        found = [self._given.get_field_index(name) if name is not None else -1 for name in names]
-        return None if -1 in found else found
+        indices = [self._given.get_field_index(name) if name is not None else -1 for name in names]
+        return None if -1 in indices else indices
 
     def _plan(self, items: Mapping[str, str], select: Select) -> None:
-        found = _plan_of(tuple(items.items()), select.where, select.table, self._given)
-        self._has_now, self._is_by_row, self.schema = found.has_now, found.is_by_row, found.schema
-        self._runs = Feed(found.asked, found.fed, found.is_by_row) if works() else Single(found.asked)
+        plan = _plan_of(tuple(items.items()), select.where, select.table, self._given)
+        self._has_now, self._is_by_row, self.schema = plan.has_now, plan.is_by_row, plan.schema
+        self._runs = Feed(plan.asked, plan.fed, plan.is_by_row) if works() else Single(plan.asked)
 
     def _wrong(self, items: Mapping[str, str], select: Select, error: Exception) -> WrongQuery:
         """Which item is wrong, if one is by itself."""
@@ -115,9 +115,9 @@ class Query:
         for name, chosen, texts in [*alone, (None, select, [])]:
             try:
                 planned(written(with_now(_text(texts, chosen)), select.table, fed), fed).execution_plan()
-            except Exception as found:
-                return WrongQuery(told(found), name)
-        return WrongQuery(told(error), None)
+            except Exception as cause:
+                return WrongQuery(error_message(cause), name)
+        return WrongQuery(error_message(error), None)
 
     def run(self, batch: pa.RecordBatch) -> Iterator[Found | Failed]:
         """batch: in the schema that was given. Rows come in their order."""
@@ -154,13 +154,13 @@ class Query:
 
     def _incomplete(self, batch: pa.RecordBatch) -> dict[int, str]:
         """Rows in which a required column is null, and which one."""
-        found: dict[int, str] = {}
+        nulls: dict[int, str] = {}
         for position in self._required:
             column = batch.column(position)
             if column.null_count:
                 rows = pc.indices_nonzero(column.is_null()).to_pylist()
-                found = dict.fromkeys(rows, self._given.field(position).name) | found
-        return dict(sorted(found.items()))
+                nulls = dict.fromkeys(rows, self._given.field(position).name) | nulls
+        return dict(sorted(nulls.items()))
 
     def _run(self, fed: pa.RecordBatch, whole: int) -> Iterator[Found | Failed]:
         """whole: the rows of the batch, of which `fed` has some."""
@@ -168,7 +168,7 @@ class Query:
             answers = self._runs.run(fed)
         except Exception as error:
             if fed.num_rows == 1:
-                yield Failed(fed.column(_ROW.name)[0].as_py(), told(error))
+                yield Failed(fed.column(_ROW.name)[0].as_py(), error_message(error))
                 return
             half = fed.num_rows // 2
             yield from self._run(fed.slice(0, half), whole)
@@ -204,13 +204,13 @@ def _plan_of(items: tuple[tuple[str, str], ...], where: str | None, table: str, 
     has_now = with_now(text) != text
     fed = pa.schema([*given, *([_ROW, _NOW] if has_now else [_ROW])])
     asked = written(with_now(text), table, fed)
-    found = planned(asked, fed)
-    operators = operators_of(found.execution_plan())
+    plan = planned(asked, fed)
+    operators = operators_of(plan.execution_plan())
     if not is_by_rows(operators):
         raise WrongQuery(NOT_BY_ROW, None)
-    if len(found.schema()) != len(items) + 1:
+    if len(plan.schema()) != len(items) + 1:
         raise WrongQuery("unnest of a struct makes several columns: name its fields, as in s['a']", None)
-    types = found.schema().types[1:]
+    types = plan.schema().types[1:]
     own = {name: settled(text, type_) for (name, text), type_ in zip(items, types, strict=True)}
     schema = pa.schema([(name, type_) for name, (_, type_) in own.items()])
     texts = {name: text for name, (text, _) in own.items()}
@@ -310,27 +310,27 @@ def expected(text: str) -> str:
     """What DataFusion's parser says, as what to write."""
     if "No infix parser for token" in text:
         return "there is no such operator: write one of DataFusion's"
-    if (found := _EXPECTED.search(text)) is None:
+    if (match := _EXPECTED.search(text)) is None:
         return text
-    if found[2] == "top" or found[1] == "literal int":  # DataFusion's parser takes `SELECT top` for another dialect's
+    if match[2] == "top" or match[1] == "literal int":  # DataFusion's parser takes `SELECT top` for another dialect's
         return 'top is a word of SQL: write "top", in double quotes'
-    wanted = found[1].replace("end of statement", "the end of the query")
-    return f"write {wanted} here, not {'the end' if found[2] == 'EOF' else found[2]}"
+    wanted = match[1].replace("end of statement", "the end of the query")
+    return f"write {wanted} here, not {'the end' if match[2] == 'EOF' else match[2]}"
 
 
-def told(error: Exception) -> str:
+def error_message(error: Exception) -> str:
     """What DataFusion says, without its own names."""
     text = expected(_PARSER.sub(r"\1", _NOISE.sub("", str(error)).replace(f"{TABLE}.", "")))
     for part, words in _REWORDED.items():
         if part in text:
             return words
-    if found := _FIELD.search(text):
-        return f"there is no column {found[1]}"
+    if match := _FIELD.search(text):
+        return f"there is no column {match[1]}"
     for pattern, words in _PATTERNS:
-        if found := re.search(pattern, text):
-            return found.expand(words)
-    if found := _TYPES.search(text):
-        if found[1].endswith("()"):
-            return f"{found[1]} lacks its arguments"
-        return f"there is no {found[1]}: write CAST(... AS ...) for an argument"
+        if match := re.search(pattern, text):
+            return match.expand(words)
+    if match := _TYPES.search(text):
+        if match[1].endswith("()"):
+            return f"{match[1]} lacks its arguments"
+        return f"there is no {match[1]}: write CAST(... AS ...) for an argument"
     return text.split("\n\tCandidate")[0].split("Valid fields are")[0].strip().rstrip(".")

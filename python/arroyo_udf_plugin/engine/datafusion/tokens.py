@@ -80,20 +80,20 @@ def without_layout(text: str) -> str:
 
 def _tokens(text: str, at: int) -> Iterator[Token]:
     while at < len(text):
-        found = _ESCAPED.match(text, at) or _DOLLARS.match(text, at)
+        match = _ESCAPED.match(text, at) or _DOLLARS.match(text, at)
         kind = "text"
-        if found is None:
-            found = _PATTERN.match(text, at)
-            assert found is not None, "the last alternative takes any character"
-            kind = found.lastgroup or "text"
-        end = found.end()
+        if match is None:
+            match = _PATTERN.match(text, at)
+            assert match is not None, "the last alternative takes any character"
+            kind = match.lastgroup or "text"
+        end = match.end()
         if kind == "comment":
             at = _after_comment(text, at)
             continue
-        if found.group() in ("'", '"', "`"):
-            raise Unreadable(f"this {found.group()} has no end: close the quote", at)
+        if match.group() in ("'", '"', "`"):
+            raise Unreadable(f"this {match.group()} has no end: close the quote", at)
         if kind != "space":
-            piece = found.group()
+            piece = match.group()
             yield Token(kind, piece, at, end, piece.lower() if kind == "word" else "")  # type: ignore[arg-type]
         at = end
 
@@ -101,10 +101,10 @@ def _tokens(text: str, at: int) -> Iterator[Token]:
 def _after_comment(text: str, start: int) -> int:
     """Comments nest."""
     depth = 0
-    for found in _COMMENT.finditer(text, start):
-        depth += 1 if found.group() == "/*" else -1
+    for match in _COMMENT.finditer(text, start):
+        depth += 1 if match.group() == "/*" else -1
         if not depth:
-            return found.end()
+            return match.end()
     raise Unreadable("this comment has no end: write */", start)
 
 
@@ -115,11 +115,11 @@ def quoted(name: str) -> str:
 
 def column_name(text: str, table: str) -> str | None:
     """The column that an expression is and nothing more: a, "a", table.a. None: it is another expression."""
-    found = tokens(text)
-    names = [token.name for token in found[::2]]
-    if len(found) == 3 and found[1].text == "." and names[0] == table:
+    all_tokens = tokens(text)
+    names = [token.name for token in all_tokens[::2]]
+    if len(all_tokens) == 3 and all_tokens[1].text == "." and names[0] == table:
         return names[1]
-    return names[0] if len(found) == 1 else None
+    return names[0] if len(all_tokens) == 1 else None
 
 
 _OF_THE_TIME = {
@@ -133,13 +133,13 @@ _OF_THE_TIME = {
 
 def with_now(text: str) -> str:
     """The text with a column "__now" where it asks for the time, which a planned query would not ask again."""
-    written, done, found = [], 0, tokens(text)
-    for place, token in enumerate(found):
-        called = [one.text for one in found[place + 1 : place + 3]] == ["(", ")"]
-        before = found[place - 1] if place else None
+    written, done, all_tokens = [], 0, tokens(text)
+    for place, token in enumerate(all_tokens):
+        called = [following.text for following in all_tokens[place + 1 : place + 3]] == ["(", ")"]
+        before = all_tokens[place - 1] if place else None
         is_name = before is not None and (before.text == "." or before.word == "as")
         if token.word not in _OF_THE_TIME or is_name or (token.word in ("now", "today") and not called):
             continue
         written += [text[done : token.start], _OF_THE_TIME[token.word]]
-        done = found[place + 2].end if called else token.end
+        done = all_tokens[place + 2].end if called else token.end
     return "".join([*written, text[done:]])

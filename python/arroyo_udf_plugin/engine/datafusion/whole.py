@@ -34,7 +34,7 @@ from ...host.runtime import Runtime
 from ...host.started import Bytes
 from .feed import check_installed, no_rows
 from .native_calls import NativeFunction, RewrittenText, with_native
-from .query import WrongQuery, told
+from .query import WrongQuery, error_message
 from .tokens import quoted
 
 _REMEMBERED = 4  # results of a function
@@ -68,7 +68,7 @@ class Whole:
         except WrongQuery:
             raise
         except Exception as error:
-            raise WrongQuery(told(error), None) from None
+            raise WrongQuery(error_message(error), None) from None
         names, types = planned.schema().names, planned.schema().types
         for name in names:
             if names.count(name) > 1:
@@ -99,24 +99,24 @@ class Whole:
         with contextlib.ExitStack() as open_:
             own = _context(self._asked.functions, threads=len(os.sched_getaffinity(0)), memory=memory)
             called = [
-                open_.enter_context(_Called(one, None if self._keys is None else self._keys(name)))
-                for name, one in self._functions.items()
+                open_.enter_context(_Called(function, None if self._keys is None else self._keys(name)))
+                for name, function in self._functions.items()
             ]
-            for name, one in zip(self._functions, called, strict=True):
-                _register(own, name, one)
+            for name, call in zip(self._functions, called, strict=True):
+                _register(own, name, call)
             for name, schema in self._tables.items():
                 own.register_record_batches(quoted(name), _shares(tables[name]) or [[no_rows(schema)]])
             try:
                 for answer in _asked(own, self._asked).execute_stream():
                     yield self._settled(answer.to_pyarrow())
             except Exception:
-                for one in called:
-                    if one.failed is not None:
-                        raise one.failed from None  # DataFusion has only its text
+                for call in called:
+                    if call.failed is not None:
+                        raise call.failed from None  # DataFusion has only its text
                 raise
 
     def _settled(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        columns = [_as(one, type_) for one, type_ in zip(rows.columns, self.schema.types, strict=True)]
+        columns = [_as(column, type_) for column, type_ in zip(rows.columns, self.schema.types, strict=True)]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
 
@@ -145,8 +145,10 @@ def _context(functions: Sequence[NativeFunction], threads: int, memory: int | No
         # Each thread that sorts keeps as much free for merging what it has on disk.
         options["datafusion.execution.sort_spill_reservation_bytes"] = str(memory // (4 * threads))
     own = SessionContext(SessionConfig(options).with_target_partitions(threads), runtime)
-    for one in functions:
-        own.register_udf(udf(one.function, one.function.types, one.function.returns, "immutable", name=one.name))
+    for function in functions:
+        own.register_udf(
+            udf(function.function, function.function.types, function.function.returns, "immutable", name=function.name)
+        )
     return own
 
 

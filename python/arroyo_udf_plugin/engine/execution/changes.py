@@ -30,12 +30,12 @@ _CALL = re.compile(r"(operators\[\d+\])(\[\d+\])")
 
 def changes(was: Any, now: Any) -> Iterator[tuple[str, Any, Any]]:
     """What must not change and has: the innermost keys of fingerprints whose values differ, with both values."""
-    found = [one for one in _changes(was, now, "") if not _may_change(*one)]
-    rewritten = [one for one in found if _is_rewritten(now, *one)]
+    changed = [change for change in _changes(was, now, "") if not _may_change(*change)]
+    rewritten = [change for change in changed if _is_rewritten(now, *change)]
     knows_columns = was.get("columns") is not None  # earlier programs did not note them
-    for one in found:
-        key, former, new = one
-        is_free = (knows_columns and one in rewritten) or (_COLUMNS.fullmatch(key) is not None and not rewritten)
+    for change in changed:
+        key, former, new = change
+        is_free = (knows_columns and change in rewritten) or (_COLUMNS.fullmatch(key) is not None and not rewritten)
         if not is_free and (knows_columns or not _COLUMNS.fullmatch(key)):
             yield _CALL.sub(r"\1.calls\2", key), former, new
 
@@ -60,7 +60,7 @@ def _is_rewritten(fingerprint: Any, key: str, was: Any, now: Any) -> bool:
         fingerprint["operators"], int(match[1]), match["kind"].removeprefix("select.")
     ):
         return False
-    return all(isinstance(one, str) or (is_condition and one is None) for one in (was, now))
+    return all(isinstance(value, str) or (is_condition and value is None) for value in (was, now))
 
 
 def _changes(was: Any, now: Any, key: str) -> Iterator[tuple[str, Any, Any]]:
@@ -73,8 +73,8 @@ def _changes(was: Any, now: Any, key: str) -> Iterator[tuple[str, Any, Any]]:
         for name in sorted(was.keys() | now.keys()):
             yield from _changes(was.get(name), now.get(name), f"{key}.{name}" if key else name)
     elif isinstance(was, list) and isinstance(now, list):
-        for place, (one, other) in enumerate(itertools.zip_longest(was, now, fillvalue=NONE)):
-            yield from _changes(one, other, f"{key}[{place}]")
+        for place, (former, other) in enumerate(itertools.zip_longest(was, now, fillvalue=NONE)):
+            yield from _changes(former, other, f"{key}[{place}]")
     elif was != now and (was, now) != (_CELL, "text"):
         yield key, was, now
 

@@ -102,8 +102,8 @@ class Epochs:
     without it, or a later one, this is not the place. retention: which are kept.
     restore: the epoch to go back to, or the name of a savepoint. replays: the first source are the pipeline's dead
     letters, with positions of their own.
-    latest: the last epoch that was committed; None before the fence of the first engine. took: of the last one that
-    this engine has taken. later: see `GoneBack`.
+    latest: the last epoch that was committed; None before the fence of the first engine. statistics: of the last one
+    that this engine has taken. later: see `GoneBack`.
     Raises WrongCheckpoints, InvalidArgument for a place that does not fit.
     """
 
@@ -128,7 +128,7 @@ class Epochs:
         self._engine = secrets.token_hex(16)
         self._has_staged = False
         self._unfinished: _Sealed | None = None
-        self.took: Took | None = None
+        self.statistics: Took | None = None
         self.latest = self._find()
         if self.latest is None and resume:
             option = "--resume" if restore is None else "--restore"
@@ -233,7 +233,7 @@ class Epochs:
         are not shown yet; of epochs that are given up, also those that are."""
         assert self.latest is not None
         self.apply(slices)
-        for sink in (sink for each in slices for sink in transactional(each.sinks)):
+        for sink in (sink for slice_ in slices for sink in transactional(slice_.sinks)):
             sink.clear(self.latest.epoch)
         for rewindable in slices[0].sinks if self.latest.given_up else ():
             if isinstance(rewindable, Rewindable):
@@ -276,8 +276,10 @@ class Epochs:
             return file.model_copy(update={"name": name})
 
         return tuple(
-            each.model_copy(update={"operators": tuple(copied(file, i, at) for at, file in enumerate(each.operators))})
-            for i, each in enumerate(slices)
+            state.model_copy(
+                update={"operators": tuple(copied(file, i, at) for at, file in enumerate(state.operators))}
+            )
+            for i, state in enumerate(slices)
         )
 
     def _find(self) -> Manifest | None:
@@ -296,13 +298,13 @@ class Epochs:
 
     def _gone_back(self, to: int | str) -> Manifest | None:
         if isinstance(to, str):
-            found = self._files.back_to_copy(to, Savepoints(self._store).read(to))
+            gone_back = self._files.back_to_copy(to, Savepoints(self._store).read(to))
         else:
-            found = self._files.back_to(to)
-        if found is None:
+            gone_back = self._files.back_to(to)
+        if gone_back is None:
             return None
-        self.later, self.gone_back_to = found.later, found.epoch
-        return found.manifest
+        self.later, self.gone_back_to = gone_back.later, gone_back.epoch
+        return gone_back.manifest
 
     def _state(self, file: StateFile) -> Data:
         try:
@@ -334,7 +336,7 @@ class Epochs:
         # 1 sealed
         first, *others = slices
         snapshots = [first.seal(number).result()]  # before those that send it rows: see gathering.py
-        snapshots += [future.result() for future in [each.seal(number) for each in others]]
+        snapshots += [future.result() for future in [slice_.seal(number) for slice_ in others]]
         failpoints.reached("sealed")
         epoch = self._epoch(number, snapshots)
         if _is_unchanged(before, epoch, snapshots):
@@ -358,24 +360,26 @@ class Epochs:
         epoch = sealed.committed
 
         # 4 applied
-        self.apply(slices, [each.spans for each in snapshots])
+        self.apply(slices, [snapshot.spans for snapshot in snapshots])
         self._unfinished = None
         steps.did("Committing")
 
         # 5 cleaned
         self._retained[epoch.epoch] = RetainedEpoch.of(epoch)
         was_needed = before.state_names
-        kept = self._retention.kept({number: one.time for number, one in self._retained.items()})
+        kept = self._retention.kept({number: retained.time for number, retained in self._retained.items()})
         for number in sorted(self._retained.keys() - set(kept)):
             self._files.remove(self._files.name(number))
             was_needed |= self._retained.pop(number).states
         if any(before.rows.slices):
             self._files.remove(self._files.applied(before.rows.epoch))
-        for name in sorted(was_needed.difference(*(one.states for one in self._retained.values()))):
+        for name in sorted(was_needed.difference(*(retained.states for retained in self._retained.values()))):
             self._files.remove(name)
         failpoints.reached("cleaned")
         sizes = [[0 if file is None else file.size for file in state.operators] for state in epoch.slices]
-        self.took = steps.took(epoch.epoch, list(zip((each.spans for each in snapshots), sizes, strict=True)))
+        self.statistics = steps.statistics(
+            epoch.epoch, list(zip((snapshot.spans for snapshot in snapshots), sizes, strict=True))
+        )
         return epoch
 
     def _commit(self, sealed: _Sealed) -> Manifest:
@@ -385,14 +389,14 @@ class Epochs:
         # 2 staged
         self._has_staged = True
         jobs: list[Callable[[], None]] = []
-        for rows, state, each in zip(sealed.stored, epoch.slices, snapshots, strict=True):
-            for name, own in each.sealed.items():
+        for rows, state, snapshot in zip(sealed.stored, epoch.slices, snapshots, strict=True):
+            for name, own in snapshot.sealed.items():
                 if name not in rows:
-                    jobs.append(each.spans.timed(("sink", name), "Async", _storing(rows, name, own)))
-            for place, (file, (_, data)) in enumerate(zip(state.operators, each.operators, strict=True)):
+                    jobs.append(snapshot.spans.timed(("sink", name), "Async", _storing(rows, name, own)))
+            for place, (file, (_, data)) in enumerate(zip(state.operators, snapshot.operators, strict=True)):
                 if file is not None and data is not None:
                     put = partial(self._store.put, file.name, data)
-                    jobs.append(each.spans.timed(("operator", place), "Async", put))
+                    jobs.append(snapshot.spans.timed(("operator", place), "Async", put))
         _side_by_side(jobs)
         epoch = epoch.model_copy(update={"rows": StoredRows(epoch=epoch.epoch, slices=tuple(map(dict, sealed.stored)))})
         steps.did("CheckpointingOperators")
@@ -411,7 +415,7 @@ class Epochs:
 
     def _discard(self, epoch: Manifest, snapshots: Sequence[Snapshot]) -> None:
         """Removes what was staged for an epoch that nobody will commit. Whatever fails, the next start does."""
-        for sealed in (one for each in snapshots for one in each.sealed.values()):
+        for sealed in (part for snapshot in snapshots for part in snapshot.sealed.values()):
             if isinstance(sealed, Discardable):
                 with contextlib.suppress(ArroyoUdfError, OSError):
                     sealed.discard()
@@ -436,17 +440,17 @@ class Epochs:
         """The epoch, its rows still missing."""
         assert self.latest is not None
         slices = []
-        for place, each in enumerate(snapshots):
+        for place, snapshot in enumerate(snapshots):
             files = [
                 None if data is None else StateFile.of(operator, self._files.state_name(number, place, at), data)
-                for at, (operator, data) in enumerate(each.operators)
+                for at, (operator, data) in enumerate(snapshot.operators)
             ]
-            others = tuple(one.watermark for one in each.others)
-            slices.append(SliceState(watermark=each.watermark, operators=tuple(files), others=others))
-        positions = self._positions(0, [each.positions for each in snapshots])
-        others_of = zip(*(each.others for each in snapshots), strict=True)
+            others = tuple(other.watermark for other in snapshot.others)
+            slices.append(SliceState(watermark=snapshot.watermark, operators=tuple(files), others=others))
+        positions = self._positions(0, [snapshot.positions for snapshot in snapshots])
+        others_of = zip(*(snapshot.others for snapshot in snapshots), strict=True)
         others_positions = [
-            self._positions(number, [one.positions for one in own]) for number, own in enumerate(others_of, 1)
+            self._positions(number, [other.positions for other in own]) for number, own in enumerate(others_of, 1)
         ]
         return self.latest.model_copy(
             update={
@@ -487,7 +491,7 @@ def _is_unchanged(before: Manifest, epoch: Manifest, snapshots: Sequence[Snapsho
             for state in manifest.slices
         ]
 
-    no_rows = not any(each.sealed for each in snapshots)
+    no_rows = not any(snapshot.sealed for snapshot in snapshots)
     same_positions = _positions_in(before) == _positions_in(epoch)
     return no_rows and same_positions and content(before) == content(epoch)
 

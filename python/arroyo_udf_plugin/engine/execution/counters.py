@@ -79,4 +79,4 @@ class SliceNumbers:
     @property
     def watermark(self) -> int | None:
         """The lowest of its sources."""
-        return min((time for one in self.sources if (time := one.watermark) is not None), default=None)
+        return min((time for source in self.sources if (time := source.watermark) is not None), default=None)

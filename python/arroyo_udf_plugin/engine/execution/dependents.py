@@ -22,8 +22,8 @@ def _type_of(kind: type[DescribedOperator]) -> str:
     return str(kind.model_fields["type"].default)
 
 
-_WITH_WINDOWS = frozenset(_type_of(one) for one in OPERATORS if issubclass(one, WaitingOperator))
-_OVER_ALL_ROWS = frozenset(_type_of(one) for one in OPERATORS if one.is_over_all_rows)
+_WITH_WINDOWS = frozenset(_type_of(kind) for kind in OPERATORS if issubclass(kind, WaitingOperator))
+_OVER_ALL_ROWS = frozenset(_type_of(kind) for kind in OPERATORS if kind.is_over_all_rows)
 _KEEPING = _WITH_WINDOWS | _OVER_ALL_ROWS
 
 
@@ -44,7 +44,7 @@ def kept_by_windows(operators: Sequence[Any], place: int, column: str) -> bool:
         elif kind in _OVER_ALL_ROWS:  # it keeps all rows
             return True
         elif kind in ("lookup", "union"):  # their results have names of their own
-            return any(_kind(one) in _KEEPING for one in operators)
+            return any(_kind(described) in _KEEPING for described in operators)
         if kind == "functions":
             calls = operator["calls"] if isinstance(operator, dict) else operator
             for words in map(_words, ([call] for call in calls)):
@@ -62,9 +62,9 @@ def _kind(operator: Any) -> str:
 
 
 def _words(texts: Sequence[str]) -> set[str]:
-    found: set[str] = set()
+    words: set[str] = set()
     for text in texts:
         with contextlib.suppress(InvalidArgument):  # it is no SQL
-            found |= {token.name for token in tokens(text) if token.name is not None}
-        found.add(text)  # the whole of a key or a time is its name
-    return found
+            words |= {token.name for token in tokens(text) if token.name is not None}
+        words.add(text)  # the whole of a key or a time is its name
+    return words

@@ -67,13 +67,13 @@ def run_planned(
     at_least: int = 0,
 ) -> PipelineSummary:
     """As `run_pipeline`; leaves source and plugins open. only_moves, replays, at_least: see `runner.run`."""
-    told = planned.resolved.checkpoints if planned.resolved.has_checkpoints else None
+    checkpoints = planned.resolved.checkpoints if planned.resolved.has_checkpoints else None
     with _for_pipelines(planned):
         return run(
             planned,
-            checkpoints=None if told is None else _store(told),
-            interval=Interval() if told is None else _interval(planned, told),
-            retention=USUAL if told is None else _retention(told),
+            checkpoints=None if checkpoints is None else _store(checkpoints),
+            interval=Interval() if checkpoints is None else _interval(planned, checkpoints),
+            retention=USUAL if checkpoints is None else _retention(checkpoints),
             resume=resume,
             at_least=at_least,
             allow_changed_plugin=allow_changed_plugin,
@@ -113,25 +113,25 @@ def restore_planned(
     tell: Callable[[Restoring], None] = lambda restoring: None,
 ) -> Restored:
     """As `restore_pipeline`; leaves source and plugins open. at_least: see `runner.run`."""
-    told = _checkpoints_of(planned)
+    checkpoints = _checkpoints_of(planned)
     with _for_pipelines(planned):
         return restore(
             planned,
-            _store(told),
+            _store(checkpoints),
             epoch,
             doubles=doubles,
             allow_changed_plugin=allow_changed_plugin,
             at_least=at_least,
-            retention=_retention(told),
+            retention=_retention(checkpoints),
             tell=tell,
         )
 
 
 def look_at_restore(planned: Planned, epoch: int | str, *, allow_changed_plugin: bool = False) -> Restoring:
     """What `restore_planned` would do."""
-    told = _checkpoints_of(planned)
+    checkpoints = _checkpoints_of(planned)
     with _for_pipelines(planned):
-        return planned_restore(planned, _store(told), epoch, allow_changed_plugin=allow_changed_plugin)
+        return planned_restore(planned, _store(checkpoints), epoch, allow_changed_plugin=allow_changed_plugin)
 
 
 def _checkpoints_of(planned: Planned) -> Checkpoints:
@@ -175,38 +175,40 @@ def replay_planned(
     return summary, counts
 
 
-def _store(told: Checkpoints) -> Store:
+def _store(checkpoints: Checkpoints) -> Store:
     try:
-        return open_store(told.place or "")
+        return open_store(checkpoints.place or "")
     except (ArroyoUdfError, OSError) as error:
         raise InvalidPipeline([Problem(("checkpoints", "place"), str(error), service=service_of(error))]) from error
 
 
-def _retention(told: Checkpoints) -> Retention:
-    return Retention(told.retain or NUMBER, told.retain_for or 0.0)
+def _retention(checkpoints: Checkpoints) -> Retention:
+    return Retention(checkpoints.retain or NUMBER, checkpoints.retain_for or 0.0)
 
 
-def _interval(planned: Planned, told: Checkpoints) -> Interval:
-    if told.every is None and told.every_rows is None:
+def _interval(planned: Planned, checkpoints: Checkpoints) -> Interval:
+    if checkpoints.every is None and checkpoints.every_rows is None:
         return Interval(None) if planned.answers_at_the_end else Interval()
-    return Interval(told.every, told.every_rows)
+    return Interval(checkpoints.every, checkpoints.every_rows)
 
 
 @contextlib.contextmanager
 def _for_pipelines(planned: Planned) -> Iterator[None]:
     """Errors have no values of variables, and name keys."""
 
-    def told(text: str) -> str:
+    def cleaned(text: str) -> str:
         return planned.hidden(in_keys(text))
 
     try:
         yield
     except InvalidPipeline as error:
-        raise InvalidPipeline([dataclasses.replace(one, text=told(one.text)) for one in error.problems]) from None
+        raise InvalidPipeline(
+            [dataclasses.replace(problem, text=cleaned(problem.text)) for problem in error.problems]
+        ) from None
     except (ArroyoUdfError, OSError) as error:
-        error.args = tuple(told(one) if isinstance(one, str) else one for one in error.args)
+        error.args = tuple(cleaned(argument) if isinstance(argument, str) else argument for argument in error.args)
         if isinstance(error, OSError) and isinstance(error.filename, str):
-            error.filename = told(error.filename)
+            error.filename = cleaned(error.filename)
         if planned.secrets:
             raise error from None  # the errors before it have their own texts
         raise

@@ -90,8 +90,8 @@ class EpochFiles:
 
     def _numbered(self, folder: str, ending: str) -> dict[str, int]:
         """Our files in a folder of the store, with their numbers."""
-        found = {name: _NUMBERED.fullmatch(name) for name in self.store.names(folder)}
-        return {name: int(match[1]) for name, match in found.items() if match and name.endswith(ending)}
+        matches = {name: _NUMBERED.fullmatch(name) for name in self.store.names(folder)}
+        return {name: int(match[1]) for name, match in matches.items() if match and name.endswith(ending)}
 
     # ---- What they say ----
 
@@ -154,13 +154,15 @@ class EpochFiles:
     def _gone_back(self, manifest: Manifest, every: Mapping[int, Manifest | None]) -> GoneBack:
         """every: the epochs that there were, by number; None: nobody knows what it had."""
         epoch, newest, last = manifest.epoch, _newest(every), max(every)
-        later = {number: one for number, one in every.items() if number > epoch and not manifest.has_given_up(number)}
-        rows: dict[int, tuple[dict[str, Any], ...] | None] = {
-            number: None for number, one in later.items() if one is None
+        later = {
+            number: other for number, other in every.items() if number > epoch and not manifest.has_given_up(number)
         }
-        for one in later.values():
-            if one is not None and one.rows.epoch > epoch and any(one.rows.slices):
-                rows[one.rows.epoch] = one.rows.slices
+        rows: dict[int, tuple[dict[str, Any], ...] | None] = {
+            number: None for number, other in later.items() if other is None
+        }
+        for other in later.values():
+            if other is not None and other.rows.epoch > epoch and any(other.rows.slices):
+                rows[other.rows.epoch] = other.rows.slices
         waiting = self.waiting(newest or manifest)
         if waiting.epoch != manifest.rows.epoch:  # its own were applied before a later one was committed
             waiting = StoredRows(epoch=last, slices=())
@@ -168,15 +170,15 @@ class EpochFiles:
         return GoneBack(epoch, manifest.gone_back(last, given_up, waiting), rows)
 
     def _readable(self, numbers: list[int]) -> dict[int, Manifest | None]:
-        found: dict[int, Manifest | None] = {}
+        manifests: dict[int, Manifest | None] = {}
         for number in numbers:
-            found[number] = None
+            manifests[number] = None
             with contextlib.suppress(InvalidArgument):
-                found[number] = self.read(number)
-        return found
+                manifests[number] = self.read(number)
+        return manifests
 
     def _unknown(self, epoch: int, every: Mapping[int, Manifest | None]) -> InvalidArgument:
-        there = [str(one.epoch) for one in every.values() if one is not None and not one.fence]
+        there = [str(manifest.epoch) for manifest in every.values() if manifest is not None and not manifest.fence]
         return WrongCheckpoints(
             f"{self.store.place} has no checkpoint {epoch}" + (f": there are {', '.join(there)}" if there else "")
         )
@@ -184,22 +186,22 @@ class EpochFiles:
     def checkpoints(self) -> Iterator[RestorableEpoch]:
         """Those that can be restored, and those that could be if they were whole, the oldest first. Reads all."""
         every = self._readable(self.numbers())
-        whole = [one for one in every.values() if one is not None]
+        whole = [manifest for manifest in every.values() if manifest is not None]
         states = set(self._numbered(_STATES, ".arrow").values())
-        oldest = min((one.epoch for one in whole if not one.fence), default=0)
+        oldest = min((manifest.epoch for manifest in whole if not manifest.fence), default=0)
         lost = {number for number in states if whole and oldest < number < whole[-1].epoch and number not in every}
         for number in sorted({*every, *lost}):
-            one = every.get(number)
+            manifest = every.get(number)
             if whole and whole[-1].has_given_up(number):
                 continue
             if number in lost:
                 yield RestorableEpoch(number, None, 0, f"{self.name(number)} is missing")
-            elif one is None:
+            elif manifest is None:
                 yield RestorableEpoch(number, None, 0, self._problem(number))
-            elif not one.fence:
-                files = one.state_files
+            elif not manifest.fence:
+                files = manifest.state_files
                 problem = next((why for file in files if (why := self._problem_of(file)) is not None), None)
-                yield RestorableEpoch(number, one.time, sum(file.size for file in files), problem)
+                yield RestorableEpoch(number, manifest.time, sum(file.size for file in files), problem)
 
     def _problem(self, number: int) -> str | None:
         try:
@@ -227,16 +229,16 @@ class EpochFiles:
         number = latest.epoch
         older: dict[int, RetainedEpoch] = {}
         read: set[int] = {number}
-        for each in self.numbers():
+        for epoch in self.numbers():
             with contextlib.suppress(InvalidArgument, FileNotFoundError):  # nobody needs to read it
-                if each < number:
-                    found = self.read(each)
-                    read.add(each)
-                    if not found.fence:
-                        older[each] = RetainedEpoch.of(found)
-        whole = {each: one.time for each, one in older.items() if not latest.has_given_up(each)}
-        retained = {each: older[each] for each in retention.kept(whole)}
-        needed = latest.state_names.union(*(one.states for one in retained.values()))
+                if epoch < number:
+                    manifest = self.read(epoch)
+                    read.add(epoch)
+                    if not manifest.fence:
+                        older[epoch] = RetainedEpoch.of(manifest)
+        whole = {epoch: entry.time for epoch, entry in older.items() if not latest.has_given_up(epoch)}
+        retained = {epoch: older[epoch] for epoch in retention.kept(whole)}
+        needed = latest.state_names.union(*(entry.states for entry in retained.values()))
         first = min(retained) if len(retained) >= retention.number else 0  # else a lost manifest may be put back
         for name, of in self._numbered(_STATES, ".arrow").items():
             can_come_back = of > first and of not in read and not latest.has_given_up(of)
@@ -245,8 +247,8 @@ class EpochFiles:
         for name, of in self._numbered(_EPOCHS, ".applied").items():
             if of < number:  # the fence has no rows then
                 self.remove(name)
-        for each in older.keys() - retained.keys():
-            self.remove(self.name(each))
+        for epoch in older.keys() - retained.keys():
+            self.remove(self.name(epoch))
         return retained
 
     def remove(self, name: str) -> None:
@@ -257,4 +259,8 @@ class EpochFiles:
 
 def _newest(every: Mapping[int, Manifest | None]) -> Manifest | None:
     """Of those that can be read."""
-    return max((one for one in every.values() if one is not None), key=lambda one: one.epoch, default=None)
+    return max(
+        (manifest for manifest in every.values() if manifest is not None),
+        key=lambda manifest: manifest.epoch,
+        default=None,
+    )

@@ -216,12 +216,12 @@ class Gathering:
 
     def inlets(self, operators: Sequence[Operator]) -> dict[int, Inlet]:
         """Of the first slice, by the places of their operators."""
-        found = {}
+        inlets = {}
         for place, queues in self._queues.items():
             operator = operators[place]
             assert isinstance(operator, GroupOperator)
-            found[place] = Inlet(operator, queues)
-        return found
+            inlets[place] = Inlet(operator, queues)
+        return inlets
 
     def elsewhere(self, slice: int, operators: Sequence[Operator]) -> list[Operator]:
         """The operators of another slice."""

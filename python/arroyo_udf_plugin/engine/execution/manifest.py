@@ -104,7 +104,7 @@ class Manifest(_Part):
 
     def gone_back(self, newest: int, given_up: Sequence[tuple[int, int]], rows: StoredRows) -> Manifest:
         """This epoch as the newest one: those between are given up, and these already were. rows: that wait."""
-        still = [one for one in given_up if one[1] <= self.epoch]
+        still = [span for span in given_up if span[1] <= self.epoch]
         own = [(self.epoch + 1, newest)] if newest > self.epoch else []
         return self.model_copy(update={"epoch": newest, "given_up": (*still, *own), "rows": rows})
 
@@ -122,8 +122,8 @@ class Manifest(_Part):
     def read(cls, data: bytes, number: int, name: str) -> Manifest:
         """number, name: of the file."""
         try:
-            found = json.loads(data)
-            version = found["version"]
+            document = json.loads(data)
+            version = document["version"]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise _damaged(name, error) from error
         if version not in _READ:
@@ -132,8 +132,8 @@ class Manifest(_Part):
                 "with the program that has written it, or begin anew in another place"
             )
         try:
-            text = _canonical(found["epoch"])
-            if hashlib.sha256(text.encode()).hexdigest() != found["sha256"]:
+            text = _canonical(document["epoch"])
+            if hashlib.sha256(text.encode()).hexdigest() != document["sha256"]:
                 raise ValueError("its checksum is another one")
             epoch = cls.model_validate_json(text)
             if epoch.epoch != number:
@@ -174,11 +174,11 @@ class PipelineIdentity(_Part):
                 f"{place} has checkpoints of the pipeline {epoch.pipeline!r}, not of {self.pipeline!r}: name the place "
                 "of this pipeline"
             )
-        told = difference(epoch.fingerprint, self.fingerprint)
-        if told is not None:
+        change = difference(epoch.fingerprint, self.fingerprint)
+        if change is not None:
             raise WrongCheckpoints(
-                f"{place}: the pipeline {self.pipeline!r} has changed since its checkpoints were written: {told}: undo "
-                "the change, or begin anew in another place"
+                f"{place}: the pipeline {self.pipeline!r} has changed since its checkpoints were written: {change}: "
+                "undo the change, or begin anew in another place"
             )
         others = [name for name, hash_ in self.plugins.items() if epoch.plugins.get(name) != hash_]
         if others and not allow_changed_plugin:
@@ -190,7 +190,7 @@ class PipelineIdentity(_Part):
 
 def difference(was: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
     """Of two fingerprints: what must not change, and has; None: nothing."""
-    return "; ".join(_told(*one) for one in itertools.islice(changes(was, now), 3)) or None
+    return "; ".join(_change(*change) for change in itertools.islice(changes(was, now), 3)) or None
 
 
 def _canonical(value: Any) -> str:
@@ -205,7 +205,7 @@ def _damaged(name: str, error: Exception) -> InvalidArgument:
     )
 
 
-def _told(key: str, was: Any, now: Any) -> str:
+def _change(key: str, was: Any, now: Any) -> str:
     """A change. Of long values, the parts that differ."""
     if was is NONE:
         return f"{key} is new, {_short(_chosen(now), 0)}"

@@ -90,8 +90,8 @@ class Opening:
             every = sinks if letters is None else [letters, *sinks]  # no output without its dead letters
             if self._epochs is not None:
                 list(transactional(every))
-            one = Slice(place, planned, gathering, every, letters, beside.tell, beside.read, beside.moved)
-            self.slices.append(one)
+            slice_ = Slice(place, planned, gathering, every, letters, beside.tell, beside.read, beside.moved)
+            self.slices.append(slice_)
 
     def _wake(self, place: int) -> None:
         self.slices[place].wake()
@@ -134,9 +134,9 @@ class Opening:
             return
         width, routes = len(self.slices), self._planned.routes
         gathered = [at for at in range(len(routes.before)) if routes.is_alone(at)]
-        for place, each in enumerate(self.slices):
+        for place, slice_ in enumerate(self.slices):
             states = epochs.states(place, width, gathered)
             try:
-                each.restore(*states, allow_changed_plugin)
+                slice_.restore(*states, allow_changed_plugin)
             except InvalidArgument as error:  # they were read, and do not fit
                 raise WrongCheckpoints(str(error)) from error

@@ -47,11 +47,11 @@ class NodeProgress:
 
     @property
     def rows_in(self) -> int:
-        return sum(each.rows_in for each in self.subtasks)
+        return sum(subtask.rows_in for subtask in self.subtasks)
 
     @property
     def rows_out(self) -> int:
-        return sum(each.rows_out for each in self.subtasks)
+        return sum(subtask.rows_out for subtask in self.subtasks)
 
 
 @dataclass(frozen=True)
@@ -146,45 +146,49 @@ class MeasuredSlice(Protocol):
 
 def of_sources(planned: PlannedPipeline, slices: Sequence[MeasuredSlice]) -> Iterable[NodeProgress]:
     for number, input in enumerate(planned.inputs):
-        counters = [each.numbers.sources[number] for each in slices]
+        counters = [slice_.numbers.sources[number] for slice_ in slices]
         yield NodeProgress(input.source.name, _subtasks(counters, is_alone=False), _watermark(counters))
 
 
 def of_sinks(planned: PlannedPipeline, slices: Sequence[MeasuredSlice]) -> Iterable[NodeProgress]:
     for number, sink in enumerate(slices[0].outputs):
-        counters = [each.numbers.sinks[number] for each in slices]
+        counters = [slice_.numbers.sinks[number] for slice_ in slices]
         yield NodeProgress(sink.name, _subtasks(counters, planned.routes.is_alone(planned.routes.sinks[number])), None)
 
 
 def of_operators(planned: PlannedPipeline, slices: Sequence[MeasuredSlice]) -> Iterable[OperatorProgress]:
     for place, first in enumerate(slices[0].operators):
-        own = [each.operators[place] for each in slices]
-        counters = [each.numbers.operators[place] for each in slices]
-        statistics = [one for operator in own for one in operator.statistics()]
+        own = [slice_.operators[place] for slice_ in slices]
+        counters = [slice_.numbers.operators[place] for slice_ in slices]
+        statistics = [stats for operator in own for stats in operator.statistics()]
         yield OperatorProgress(
             name=first.name,
             subtasks=_subtasks(counters, planned.routes.is_alone(place)),
             watermark=_watermark(counters),
-            in_flight=sum(one.running for one in statistics),
+            in_flight=sum(stats.running for stats in statistics),
             held=sum(operator.held_rows for operator in own),
-            held_by_order=sum(one.held for one in statistics),
-            backing_off=sum(one.backing_off for one in statistics),
-            stuck=sum(one.stuck for one in statistics),
-            retries=sum(one.retries for one in statistics),
-            loop_blocked=sum(one.blocked for one in statistics),
+            held_by_order=sum(stats.held for stats in statistics),
+            backing_off=sum(stats.backing_off for stats in statistics),
+            stuck=sum(stats.stuck for stats in statistics),
+            retries=sum(stats.retries for stats in statistics),
+            loop_blocked=sum(stats.blocked for stats in statistics),
             lag=_lag(
-                [(each.numbers.watermark, counter.watermark) for each, counter in zip(slices, counters, strict=True)]
+                [
+                    (slice_.numbers.watermark, counter.watermark)
+                    for slice_, counter in zip(slices, counters, strict=True)
+                ]
             ),
             counts=_sum([stage.counts for operator in own for stage in operator.stages]),
             failures=together(stage.failures.so_far for operator in own for stage in operator.stages),
-            latency=_together([one.latency for one in statistics]),
+            latency=_together([stats.latency for stats in statistics]),
         )
 
 
 def _subtasks(counters: Sequence[NodeCounter], is_alone: bool) -> tuple[Subtask, ...]:
     """Of a node that is alone, what other slices have sent to it counts as its own."""
     every = tuple(
-        Subtask(one.rows_in, one.bytes_in, one.rows_out, one.bytes_out, one.blocked.seconds) for one in counters
+        Subtask(counter.rows_in, counter.bytes_in, counter.rows_out, counter.bytes_out, counter.blocked.seconds)
+        for counter in counters
     )
     if not is_alone:
         return every
@@ -192,7 +196,7 @@ def _subtasks(counters: Sequence[NodeCounter], is_alone: bool) -> tuple[Subtask,
 
 
 def _watermark(counters: Sequence[NodeCounter]) -> int | None:
-    return min((time for one in counters if (time := one.watermark) is not None), default=None)
+    return min((time for counter in counters if (time := counter.watermark) is not None), default=None)
 
 
 def _lag(watermarks: Sequence[tuple[int | None, int | None]]) -> float | None:
@@ -202,9 +206,14 @@ def _lag(watermarks: Sequence[tuple[int | None, int | None]]) -> float | None:
 
 
 def _sum(counts: Sequence[Counts]) -> Counts:
-    return Counts(**{one.name: sum(getattr(each, one.name) for each in counts) for one in dataclasses.fields(Counts)})
+    return Counts(
+        **{
+            field.name: sum(getattr(stage_counts, field.name) for stage_counts in counts)
+            for field in dataclasses.fields(Counts)
+        }
+    )
 
 
 def _together(latencies: Sequence[Latency]) -> Latency:
-    counts = tuple(map(sum, zip(*(each.counts for each in latencies), strict=True)))
-    return Latency(counts, max((each.max for each in latencies), default=0.0))
+    counts = tuple(map(sum, zip(*(latency.counts for latency in latencies), strict=True)))
+    return Latency(counts, max((latency.max for latency in latencies), default=0.0))

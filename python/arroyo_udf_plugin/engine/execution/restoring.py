@@ -43,13 +43,13 @@ class Restoring:
 
     @property
     def doubled(self) -> list[LaterRows]:
-        return [one for one in self.sinks if one.fate == "doubled"]
+        return [sink for sink in self.sinks if sink.fate == "doubled"]
 
     def lines(self) -> Iterator[str]:
         """For people."""
         yield f"back to checkpoint {self.epoch}; what came after it is given up"
-        for one in self.sinks:
-            yield f"{one.sink}: {_FATES[one.fate].format(what=one.what)}"
+        for sink in self.sinks:
+            yield f"{sink.sink}: {_FATES[sink.fate].format(what=sink.what)}"
 
 
 @dataclass(frozen=True)
@@ -73,14 +73,14 @@ def planned_restore(
 ) -> Restoring:
     """What `restore` would do. Raises InvalidArgument if the pipeline cannot go on from that checkpoint."""
     with _opened(planned, store, epoch, allow_changed_plugin) as (opening, epochs):
-        found: list[Restoring] = []
+        results: list[Restoring] = []
 
         def look() -> None:
             opening.check(epochs, allow_changed_plugin)
-            found[:] = [_restoring(epochs, opening.sinks)]
+            results[:] = [_restoring(epochs, opening.sinks)]
 
         epochs.ask(look)
-        return found[0]
+        return results[0]
 
 
 def restore(
@@ -102,17 +102,17 @@ def restore(
     is changed.
     """
     with _opened(planned, store, epoch, allow_changed_plugin, at_least, retention) as (opening, epochs):
-        found: list[Restoring] = []
+        results: list[Restoring] = []
 
         def ask() -> None:
-            one = _restoring(epochs, opening.sinks)
-            _refuse_doubles(one, doubles)
-            if [one] != found:
-                tell(one)
-            found[:] = [one]
+            restoring = _restoring(epochs, opening.sinks)
+            _refuse_doubles(restoring, doubles)
+            if [restoring] != results:
+                tell(restoring)
+            results[:] = [restoring]
 
         fence = opening.begin(epochs, allow_changed_plugin, ask)
-        return Restored(found[0].epoch, fence.epoch, found[0].sinks)
+        return Restored(results[0].epoch, fence.epoch, results[0].sinks)
 
 
 @contextlib.contextmanager
@@ -138,8 +138,8 @@ def _opened(
         opening.open()
         yield opening, epochs
     finally:
-        for one in opening.slices:
-            for sink in one.sinks:
+        for slice_ in opening.slices:
+            for sink in slice_.sinks:
                 sink.close()
 
 
@@ -161,15 +161,15 @@ def _later_rows(epochs: Epochs, sink: Sink, epoch: int) -> LaterRows:
 
 
 def _refuse_doubles(restoring: Restoring, accepted: Collection[str]) -> None:
-    unknown = [name for name in accepted if name not in {one.sink for one in restoring.sinks}]
+    unknown = [name for name in accepted if name not in {sink.sink for sink in restoring.sinks}]
     if unknown:
-        there = ", ".join(one.sink for one in restoring.sinks)
+        there = ", ".join(sink.sink for sink in restoring.sinks)
         raise WrongCheckpoints(f"there is no sink {unknown[0]} whose rows could come twice: the sinks are {there}")
-    doubled = [one for one in restoring.doubled if one.sink not in accepted]
+    doubled = [sink for sink in restoring.doubled if sink.sink not in accepted]
     if doubled:
-        told = "; ".join(f"{one.sink}: {one.what}, and come again" for one in doubled)
-        options = " ".join(f"--accept-doubles {one.sink}" for one in doubled)
+        reasons = "; ".join(f"{sink.sink}: {sink.what}, and come again" for sink in doubled)
+        options = " ".join(f"--accept-doubles {sink.sink}" for sink in doubled)
         raise WrongCheckpoints(
-            f"going back to checkpoint {restoring.epoch} would double rows: {told}. Nothing was changed. To go back "
+            f"going back to checkpoint {restoring.epoch} would double rows: {reasons}. Nothing was changed. To go back "
             f"all the same: {options}"
         )

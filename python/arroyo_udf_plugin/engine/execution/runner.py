@@ -124,9 +124,9 @@ class _Told:
 
 @dataclass(frozen=True)
 class _Taken:
-    """By the thread of an epoch. took: None: nothing had changed."""
+    """By the thread of an epoch. statistics: None: nothing had changed."""
 
-    took: Took | None
+    statistics: Took | None
     error: BaseException | None
 
 
@@ -180,8 +180,8 @@ class _Coordinator:
             Shares(input.source, width, {} if self._epochs is None else self._epochs.positions_of(number))
             for number, input in enumerate(self._planned.inputs)
         ]
-        for each in self._slices:
-            each.start(shares)
+        for slice_ in self._slices:
+            slice_.start(shares)
         self._stop.connect(lambda: self._words.put("stop"))
         self._report()
 
@@ -235,8 +235,8 @@ class _Coordinator:
         elif word == "stop" and self._epochs is not None and self._stopping is None and not self._is_done():
             self._stopping = Deadline(self._stop.timeout)
             self._draining = Deadline(self._stop.timeout * _FOR_DRAINING)
-            for each in self._slices:
-                each.drain()
+            for slice_ in self._slices:
+                slice_.drain()
         if self._report_times.left == 0:
             self._report()
 
@@ -264,7 +264,7 @@ class _Coordinator:
     def _begin(self, times: Rhythm) -> None:
         """Of a beat, before it looks at the slices."""
         times.begin()
-        if any(each.is_moving or any(operator.held_rows for operator in each.operators) for each in self._slices):
+        if any(slice_.is_moving or any(operator.held_rows for operator in slice_.operators) for slice_ in self._slices):
             times.moved()  # rows are on their way; time passes for them without a further move
 
     def _take(self) -> None:
@@ -281,7 +281,7 @@ class _Coordinator:
             except BaseException as error:
                 self._words.put(_Taken(None, error))
             else:
-                self._words.put(_Taken(None if taken is None else epochs.took, None))
+                self._words.put(_Taken(None if taken is None else epochs.statistics, None))
 
         self._taking = threading.Thread(target=take, daemon=True, name="arroyo-udf-epoch")
         self._taking.start()
@@ -292,11 +292,13 @@ class _Coordinator:
             self._note_failure(word.error)
             return
         self._failures = 0
-        took = word.took
-        if took is not None and self._checkpoint is not None:
-            epochs, seconds = self._checkpoint.epochs + 1, took.end - took.start
+        statistics = word.statistics
+        if statistics is not None and self._checkpoint is not None:
+            epochs, seconds = self._checkpoint.epochs + 1, statistics.end - statistics.start
             retained = () if self._epochs is None else self._epochs.retained
-            self._checkpoint = CheckpointProgress(took.epoch, epochs, seconds, took.end, took, retained)
+            self._checkpoint = CheckpointProgress(
+                statistics.epoch, epochs, seconds, statistics.end, statistics, retained
+            )
             self._report()
 
     def _note_failure(self, error: BaseException) -> None:
@@ -320,7 +322,7 @@ class _Coordinator:
         else:
             self._finish_slices()
             if self._epochs is None:
-                for sinks in zip(*(each.sinks for each in self._slices), strict=True):
+                for sinks in zip(*(slice_.sinks for slice_ in self._slices), strict=True):
                     for sink in sinks:
                         sink.finish()
         self._report()
@@ -330,8 +332,8 @@ class _Coordinator:
         """Closes the functions' Contexts, which may take their time; a stop limits it. Their rows have all left."""
         deadline: Deadline | None = None
         left = len(self._slices)
-        for each in self._slices:
-            each.end("drain")
+        for slice_ in self._slices:
+            slice_.end("drain")
         while left and self._stop.requests < 2:
             if self._stop.requests and deadline is None:
                 deadline = Deadline(self._stop.timeout)
@@ -361,10 +363,10 @@ class _Coordinator:
 
     def _give_up_slices(self, seconds: float) -> None:
         deadline = Deadline(seconds)
-        for each in self._slices:
-            each.end("cancel")
-        for each in self._slices:
-            each.join(deadline.left)
+        for slice_ in self._slices:
+            slice_.end("cancel")
+        for slice_ in self._slices:
+            slice_.join(deadline.left)
         if self._taking is not None and self._taking.is_alive():  # a signal may have come before it was started
             self._taking.join(deadline.left)
 
@@ -372,9 +374,9 @@ class _Coordinator:
         """Closes the sinks, unless a thread that was left behind uses them."""
         if self._taking is not None and self._taking.is_alive():
             return
-        for each in self._slices:
-            if each.join(0.0):
-                for sink in each.sinks:
+        for slice_ in self._slices:
+            if slice_.join(0.0):
+                for sink in slice_.sinks:
                     sink.close()
 
     # ---- What it tells ----
@@ -386,13 +388,13 @@ class _Coordinator:
         self._progress(self._so_far())
 
     def _so_far(self) -> Progress:
-        numbers = [each.numbers for each in self._slices]
+        numbers = [slice_.numbers for slice_ in self._slices]
         return Progress(
             seconds=time.monotonic() - self._begun,
-            rows_in=sum(each.rows_in for each in numbers),
-            rows_out=sum(each.rows_out for each in numbers),
-            dropped=sum(each.dropped for each in numbers),
-            dead_letters=sum(each.dead_letters for each in numbers),
+            rows_in=sum(slice_numbers.rows_in for slice_numbers in numbers),
+            rows_out=sum(slice_numbers.rows_out for slice_numbers in numbers),
+            dropped=sum(slice_numbers.dropped for slice_numbers in numbers),
+            dead_letters=sum(slice_numbers.dead_letters for slice_numbers in numbers),
             failures=together(input.failures.so_far for input in self._planned.inputs),
             total=self._total(),
             sources=tuple(of_sources(self._planned, self._slices)),
@@ -413,8 +415,8 @@ class _Coordinator:
             ended=ended,
             progress=progress,
             rows_per_s=progress.rows_in / progress.seconds,
-            in_flight=sum(each.numbers.held_at_epoch for each in self._slices),
-            close_errors=tuple(text for each in self._slices for text in each.close_errors),
+            in_flight=sum(slice_.numbers.held_at_epoch for slice_ in self._slices),
+            close_errors=tuple(text for slice_ in self._slices for text in slice_.close_errors),
         )
 
 

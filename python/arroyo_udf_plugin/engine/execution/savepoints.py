@@ -48,7 +48,7 @@ class Savepoints:
             raise InvalidArgument(
                 f"{name!r} is no name of a savepoint: write a letter, then letters, digits, '_', '.' and '-'"
             )
-        if name in self._found():
+        if name in self._epochs_by_name():
             raise self._taken(name)
         for _ in range(_TRIES):
             manifest = self._latest()
@@ -60,16 +60,16 @@ class Savepoints:
                 self._store.create(f"{_FOLDER}{name}/{copied.epoch:010}.json", copied.written())
             except AlreadyThere:
                 raise self._taken(name) from None
-            return _told(name, copied)
+            return _savepoint(name, copied)
         raise InvalidArgument(f"{self._store.place}: checkpoints come faster than one can be copied: try it again")
 
     def listed(self) -> list[TakenSavepoint]:
         """By name."""
-        return [_told(name, self.read(name)) for name in sorted(self._found())]
+        return [_savepoint(name, self.read(name)) for name in sorted(self._epochs_by_name())]
 
     def read(self, name: str) -> Manifest:
         """As an epoch. Raises WrongCheckpoints if there is none, InvalidArgument for a damaged one."""
-        there = self._found()
+        there = self._epochs_by_name()
         if name not in there:
             others = f": there are {', '.join(sorted(there))}" if there else ""
             raise WrongCheckpoints(f"{self._store.place} has no savepoint {name}{others}")
@@ -78,14 +78,14 @@ class Savepoints:
 
     def delete(self, name: str) -> None:
         """Raises WrongCheckpoints if there is none."""
-        there = self._found()
+        there = self._epochs_by_name()
         if name not in there:
             raise WrongCheckpoints(f"{self._store.place} has no savepoint {name}")
         self._store.delete(f"{_FOLDER}{name}/{there[name]:010}.json")
-        for each in self._store.names(f"{_FOLDER}{name}/"):
-            self._store.delete(each)
+        for path in self._store.names(f"{_FOLDER}{name}/"):
+            self._store.delete(path)
 
-    def _found(self) -> dict[str, int]:
+    def _epochs_by_name(self) -> dict[str, int]:
         """Names with the numbers of their epochs."""
         matches = map(_MANIFEST.fullmatch, self._store.names(_FOLDER))
         return {match[1]: int(match[2]) for match in matches if match is not None}
@@ -98,11 +98,11 @@ class Savepoints:
             if not numbers:
                 break
             try:
-                found = files.read(numbers[-1])
+                manifest = files.read(numbers[-1])
             except FileNotFoundError:
                 continue
-            if found.slices:
-                return found
+            if manifest.slices:
+                return manifest
             break
         raise WrongCheckpoints(f"{self._store.place} has no checkpoint yet: wait for the first one")
 
@@ -118,12 +118,14 @@ class Savepoints:
             self._store.put(own, data)
             return file.model_copy(update={"name": own})
 
-        slices = [each.model_copy(update={"operators": tuple(map(copied, each.operators))}) for each in manifest.slices]
+        slices = [
+            state.model_copy(update={"operators": tuple(map(copied, state.operators))}) for state in manifest.slices
+        ]
         return manifest.model_copy(update={"slices": tuple(slices)})
 
     def _taken(self, name: str) -> InvalidArgument:
         return InvalidArgument(f"{self._store.place} has a savepoint {name} already: write another name, or delete it")
 
 
-def _told(name: str, manifest: Manifest) -> TakenSavepoint:
+def _savepoint(name: str, manifest: Manifest) -> TakenSavepoint:
     return TakenSavepoint(name, manifest.epoch, manifest.time, sum(file.size for file in manifest.state_files))

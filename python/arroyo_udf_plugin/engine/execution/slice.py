@@ -245,7 +245,7 @@ class Slice:
             self._torn = error
             raise
         finally:
-            tasks = [*(task for one in self._readings.values() for task in one.tasks), *self._waits.values()]
+            tasks = [*(task for other in self._readings.values() for task in other.tasks), *self._waits.values()]
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)

@@ -95,9 +95,9 @@ class LocalStore:
             try:
                 self._disk.link(written, path)
             except FileExistsError:  # a name cannot be linked over
-                aside = path.parent / _hidden()
-                self._disk.link(written, aside)
-                self._disk.replace(aside, path)
+                temporary = path.parent / _hidden()
+                self._disk.link(written, temporary)
+                self._disk.replace(temporary, path)
             self._disk.sync(path.parent)
 
     def create(self, name: str, data: bytes) -> None:
@@ -122,8 +122,8 @@ class LocalStore:
     def names(self, prefix: str) -> list[str]:
         with self._errors("read", prefix):
             below = self._folder / prefix.rpartition("/")[0]
-            found = (path.relative_to(self._folder) for path in below.rglob("*") if path.is_file())
-            return sorted(str(each) for each in found if str(each).startswith(prefix) and each.name[0] != ".")
+            paths = (path.relative_to(self._folder) for path in below.rglob("*") if path.is_file())
+            return sorted(str(path) for path in paths if str(path).startswith(prefix) and path.name[0] != ".")
 
     def delete(self, name: str) -> None:
         with self._errors("remove", name), contextlib.suppress(FileNotFoundError):
@@ -140,10 +140,10 @@ class LocalStore:
             self._disk.make(folder)
             self._tidy(folder)
             self._made.add(folder)
-        fd, aside = self._disk.unnamed(folder), None
+        fd, temporary = self._disk.unnamed(folder), None
         if fd is None:
-            aside = folder / _hidden()
-            fd = self._disk.create(aside)
+            temporary = folder / _hidden()
+            fd = self._disk.create(temporary)
         try:
             with io.BufferedWriter(self._disk.file(fd)) as file:
                 file.write(data)
@@ -151,8 +151,8 @@ class LocalStore:
                 self._disk.fsync(fd)
                 yield fd
         finally:
-            if aside is not None:
-                self._disk.unlink(aside)
+            if temporary is not None:
+                self._disk.unlink(temporary)
 
     def _tidy(self, folder: Path) -> None:
         """Removes what killed processes have left."""
@@ -202,17 +202,17 @@ class ObjectStore:
 
     def load(self, name: str) -> Data:
         def loaded() -> Data:
-            found = self._obstore.get(self._store, name)
-            if found.meta["size"] < LARGE:
-                return bytes(found.bytes())
-            return mapped(lambda file: file.writelines(found.stream()), f"a copy of {name}")
+            result = self._obstore.get(self._store, name)
+            if result.meta["size"] < LARGE:
+                return bytes(result.bytes())
+            return mapped(lambda file: file.writelines(result.stream()), f"a copy of {name}")
 
         return self._do(name, loaded)
 
     def names(self, prefix: str) -> list[str]:
         folder = prefix.rpartition("/")[0] or None  # an object store lists whole folders
         groups = self._do(prefix, lambda: list(self._obstore.list(self._store, folder)))
-        return sorted(each["path"] for group in groups for each in group if each["path"].startswith(prefix))
+        return sorted(entry["path"] for group in groups for entry in group if entry["path"].startswith(prefix))
 
     def delete(self, name: str) -> None:
         with contextlib.suppress(FileNotFoundError):
@@ -221,7 +221,7 @@ class ObjectStore:
     def clear(self) -> None:
         def cleared() -> None:
             for group in self._obstore.list(self._store, chunk_size=_MANY):
-                self._obstore.delete(self._store, [each["path"] for each in group])
+                self._obstore.delete(self._store, [entry["path"] for entry in group])
 
         self._do("", cleared)
 

@@ -93,7 +93,7 @@ class Took:
     @property
     def bytes(self) -> int:
         """Of the state of all operators."""
-        return sum(sum(each.bytes) for each in self.slices)
+        return sum(sum(slice_.bytes) for slice_ in self.slices)
 
 
 class CheckpointSteps:
@@ -107,7 +107,7 @@ class CheckpointSteps:
         start, self._ended = self._ended, time.monotonic()
         self._spans.append(CheckpointSpan(event, start, self._ended))
 
-    def took(self, epoch: int, slices: Sequence[tuple[SliceSpans, Sequence[int]]]) -> Took:
+    def statistics(self, epoch: int, slices: Sequence[tuple[SliceSpans, Sequence[int]]]) -> Took:
         """slices: of each, its spans and the bytes of its operators' states."""
         now = time.monotonic()
         ago = time.time() - now
@@ -116,7 +116,7 @@ class CheckpointSteps:
             epoch,
             [span.later(ago) for span in spans],
             [
-                SliceTook({part: [span.later(ago) for span in own] for part, own in each.parts.items()}, sizes)
-                for each, sizes in slices
+                SliceTook({part: [span.later(ago) for span in own] for part, own in slice_spans.parts.items()}, sizes)
+                for slice_spans, sizes in slices
             ],
         )

@@ -83,10 +83,12 @@ def run(
         raise InvalidArgument(f"{output}: the output and the dead letters need two files")
 
     start = time.perf_counter()
-    summary = Summary(names_of(calls), ", ".join(os.fspath(one) for one in inputs), os.fspath(output))
+    summary = Summary(names_of(calls), ", ".join(os.fspath(path) for path in inputs), os.fspath(output))
     with contextlib.ExitStack() as files:
         reading = dataclasses.replace(reading, refuses=reading.refuses or on_error != "fail")
-        source = files.enter_context(contextlib.closing(FilesSource([os.fspath(one) for one in inputs], reading, None)))
+        source = files.enter_context(
+            contextlib.closing(FilesSource([os.fspath(path) for path in inputs], reading, None))
+        )
         columns, inputs_read = Columns(source.schema, source.files.index), source.files
         _check_arguments(inputs_read, calls)
         summary.types = {name: str(type_) for name, type_ in inputs_read.inferred.items()}
@@ -119,7 +121,7 @@ def run(
             if numbers is not None:
                 numbers.write(origin)
 
-        with _of_commands(inputs_read.found[0].kind.format):
+        with _of_commands(inputs_read.input_files[0].kind.format):
             Pass(source, columns, plan, policy, options, letters, write).run(summary, progress)
         sink.finish()  # before the dead letters appear, and those of an earlier output go
         if numbers is None and target is not None and is_ours(beside(target)):
@@ -149,7 +151,7 @@ def _of_commands(format: str) -> Iterator[None]:
 
 def _check_arguments(source: FileSource, calls: Sequence[Call]) -> None:
     """Raises InvalidArgument for a column of newline JSON that got another type by the first lines than is taken."""
-    if source.found[0].kind.format != "jsonl":
+    if source.input_files[0].kind.format != "jsonl":
         return
     for call in calls:
         for name, wanted in zip(call.columns, call.function.arguments, strict=True):

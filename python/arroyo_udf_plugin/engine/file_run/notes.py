@@ -55,10 +55,10 @@ class Note:
     @classmethod
     def of(cls, schema: pa.Schema) -> Self | None:
         """The note in a file's schema; None if there is none, because another program has written the file."""
-        found = (schema.metadata or {}).get(KEY)
-        if found is None:
+        note = (schema.metadata or {}).get(KEY)
+        if note is None:
             return None
-        given = json.loads(found)
+        given = json.loads(note)
         calls = tuple(
             (function, tuple(map(_argument, columns)), name) for function, columns, name in given.pop("calls")
         )

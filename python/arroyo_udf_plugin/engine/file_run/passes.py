@@ -140,7 +140,7 @@ class Pass:
         summary.rows = self._operator.stages[0].counts.rows
         summary.calls = [_counted(stage) for stage in self._operator.stages]
         for name in ("values", "nulls", "errors", "timed_out"):
-            setattr(summary, name, sum(getattr(one, name) for one in summary.calls))
+            setattr(summary, name, sum(getattr(counts, name) for counts in summary.calls))
         for name in ("nulled", "dropped", "dead_letters"):
             setattr(summary, name, sum(getattr(stage.counts, name) for stage in self._operator.stages))
 

@@ -33,7 +33,7 @@ from ...errors import InvalidArgument
 from ...host.policy import Policy
 from ..connectors.file_source import FilesSource
 from ..connectors.formats import kind_of
-from ..connectors.inputs import found, opened
+from ..connectors.inputs import input_files, opened
 from ..connectors.options import Reading
 from ..connectors.sink import FileSink
 from ..connectors.source import FileSource
@@ -148,7 +148,7 @@ def _was_interrupted(output: Path, note: Note) -> bool:
 def _is_empty(output: Path, note: Note) -> bool:
     """Text without rows may have no columns either, and cannot be read."""
     with contextlib.ExitStack() as here:
-        (file,) = found([output], note.how_written().format)
+        (file,) = input_files([output], note.how_written().format)
         return file.kind.is_text and not opened(file, here, None).read(1)
 
 
@@ -166,8 +166,8 @@ def _already_there(letters: Path, output: Path, interrupted: bool, order: Order)
     there = []
     with row_numbers(output) as numbers:
         for batch in _numbers(numbers, interrupted):
-            found = order.keys(batch)
-            there.append(found.filter(pc.is_in(found, value_set=keys)))
+            batch_keys = order.keys(batch)
+            there.append(batch_keys.filter(pc.is_in(batch_keys, value_set=keys)))
     return pa.chunked_array(there, pa.uint64()).combine_chunks()
 
 

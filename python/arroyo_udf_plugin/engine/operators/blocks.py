@@ -94,10 +94,10 @@ class Block:
         files, rows, own = (asked if self.of is None else asked.take(self.of)).columns
         return keys.of_origins(files, rows, own, mask)
 
-    def with_keys(self, found: pa.Array) -> Block:
+    def with_keys(self, new_keys: pa.Array) -> Block:
         """The rows with other idempotency keys."""
         origin = self.origin
-        return Block(self.rows, origin.set_column(_KEY, ORIGIN.field(_KEY), found))
+        return Block(self.rows, origin.set_column(_KEY, ORIGIN.field(_KEY), new_keys))
 
     def unread(self) -> dict[int, str]:
         """The rows that could not be read, by position, and why."""
@@ -154,9 +154,9 @@ class Columns:
 
     def without_own(self) -> Columns:
         """The same columns, none of which dead letters keep."""
-        found = copy.copy(self)
-        found.own = []
-        return found
+        copied = copy.copy(self)
+        copied.own = []
+        return copied
 
     def blocks(self, source: Iterable[Rows]) -> Iterator[Block]:
         """The source's rows; empty batches are left out."""

@@ -78,10 +78,10 @@ class _Column:
 
     def of(self, block: Block, wanted: pa.Field) -> Cast:
         try:
-            found = self.cast(block.rows.column(self.position), wanted)
+            converted = self.cast(block.rows.column(self.position), wanted)
         except InvalidArgument as error:
             raise InvalidArgument(f"column {self.name!r}: {error}") from error
-        return Cast(found.array, {row: f"column {self.name!r}: {text}" for row, text in found.refused.items()})
+        return Cast(converted.array, {row: f"column {self.name!r}: {text}" for row, text in converted.refused.items()})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,10 +120,10 @@ class PlacedCall:
         refused: dict[int, str | None] = {**block.unread()}
         arguments = []
         for taken, wanted in zip(self._arguments, function.arguments, strict=True):
-            found = taken.of(block, wanted)
-            for row, text in found.refused.items():
+            converted = taken.of(block, wanted)
+            for row, text in converted.refused.items():
                 refused.setdefault(row, text)
-            arguments.append(found.array)
+            arguments.append(converted.array)
         rows = block.rows
         if self._condition is not None:
             wanted_rows = pc.fill_null(rows.column(self._condition), False)
@@ -148,18 +148,18 @@ def _repeated(constant: ConstantArgument, wanted: pa.Field, where: str) -> _Repe
     if constant.value is None:
         return _Repeated(pa.scalar(None, wanted.type))
     try:
-        one = pa.array([constant.value])
+        array = pa.array([constant.value])
     except OverflowError:
         raise InvalidArgument(f"{where}: the constant for {wanted.name!r}, {constant.value}, is too large") from None
-    if _is_text(one.type, wanted.type):
-        found = parse(one, wanted)
-        why = found.refused.get(0)
-    elif (why := fits(one.type, wanted)) is None:
-        found = cast(one, wanted)
-        why = found.refused.get(0)
+    if _is_text(array.type, wanted.type):
+        converted = parse(array, wanted)
+        why = converted.refused.get(0)
+    elif (why := fits(array.type, wanted)) is None:
+        converted = cast(array, wanted)
+        why = converted.refused.get(0)
     if why is not None:
         raise InvalidArgument(f"{where}: the constant for {wanted.name!r}: {why}")
-    return _Repeated(found.array[0])
+    return _Repeated(converted.array[0])
 
 
 def _shown(argument: str | ConstantArgument) -> str:

@@ -36,7 +36,7 @@ class FailedRows:
     text: str
 
     @property
-    def told(self) -> str:
+    def message(self) -> str:
         """The first one, for people, in one line, without control characters."""
         place = f"row {self.row}" if self.file is None else f"{self.file}, row {self.row}"
         return printable(f"{place}: {self.text.partition(chr(10))[0]}")
@@ -60,8 +60,8 @@ class Failures:
         kinds = _kinds_of(letters.column("failed_error"))
         new = []
         with self._lock:
-            for found in pc.value_counts(kinds).to_pylist():
-                kind, rows = found["values"], found["counts"]
+            for counted in pc.value_counts(kinds).to_pylist():
+                kind, rows = counted["values"], counted["counts"]
                 name = kind if kind in self._kinds or len(self._kinds) < MOST_KINDS else _OTHERS
                 if name in self._kinds:
                     self._kinds[name] = self._kinds[name].and_more(rows)
@@ -84,9 +84,9 @@ class Failures:
 def together(several: Iterable[Sequence[FailedRows]]) -> tuple[FailedRows, ...]:
     """Those of several slices as one."""
     kinds: dict[tuple[str | None, str], FailedRows] = {}
-    for one in (one for failures in several for one in failures):
-        key = one.function, one.kind
-        kinds[key] = kinds[key].and_more(one.rows) if key in kinds else one
+    for failure in (failure for failures in several for failure in failures):
+        key = failure.function, failure.kind
+        kinds[key] = kinds[key].and_more(failure.rows) if key in kinds else failure
     return tuple(kinds.values())
 
 

@@ -24,7 +24,7 @@ from ...host.answers import STEP_ROWS
 from ...host.ordinals import ordinals
 from ...host.policy import Action, Policy
 from ..connectors.unnamed import Data
-from ..datafusion.query import told
+from ..datafusion.query import error_message
 from ..windows.collecting import Collecting
 from ..windows.first_rows import FirstRows
 from ..windows.grouping import Grouping
@@ -119,8 +119,8 @@ class GatherStage(QueuedStage):
 
     def restore(self, kept: Sequence[FunctionSnapshot]) -> None:
         """Of the first slice, with the lowest watermarks of all; of others, the rows that were on their way here."""
-        for one in kept:
-            for item in in_order([one]):
+        for snapshot in kept:
+            for item in in_order([snapshot]):
                 self.push(item)
 
 
@@ -186,14 +186,14 @@ class GroupStage(RunningStage):
             self._out.append(Watermark(None if time is None else time - self._delay))
             return
         self.counts.rows += len(item)
-        with self._told():
+        with self._errors():
             late = self._windows.late(item.rows)
         if late is not None:
             self._leave_out(item.filter(late))
             item = item.filter(pc.invert(late))
         self.counts.values += len(item)
         if len(item):
-            with self._told():
+            with self._errors():
                 self._windows.add(_with_origins(item, self._given) if self._passes else item.rows)
 
     def _leave_out(self, late: Block) -> None:
@@ -212,9 +212,11 @@ class GroupStage(RunningStage):
 
     def _why(self, times: pa.Array) -> pa.StringArray:
         watermark = pa.array([self._windows.watermark], pa.timestamp("ns"))
-        told, upto = (pc.replace_substring_regex(one.cast(pa.string()), r"\.0+$", "") for one in (times, watermark))
+        event_times, upto = (
+            pc.replace_substring_regex(array.cast(pa.string()), r"\.0+$", "") for array in (times, watermark)
+        )
         return pc.binary_join_element_wise(
-            "late: its event time is ", told, ", and windows were over up to ", upto[0], ""
+            "late: its event time is ", event_times, ", and windows were over up to ", upto[0], ""
         )
 
     def finish(self) -> None:
@@ -233,7 +235,7 @@ class GroupStage(RunningStage):
         keys = None
         if self._key is not None and isinstance(self._grouping, Grouping | Joining | Collecting):
             keys = ResultKeys(self._key, self._grouping, self._windows.schema)
-        with self._told():
+        with self._errors():
             for rows in self._windows.close(all_of_them):
                 self._out += self._blocks(rows, keys)
 
@@ -258,24 +260,24 @@ class GroupStage(RunningStage):
         return pa.RecordBatch.from_arrays([name, numbers, unread, keys, *others], schema=self._origin)
 
     @contextlib.contextmanager
-    def _told(self) -> Iterator[None]:
+    def _errors(self) -> Iterator[None]:
         try:
             yield
         except ArroyoUdfError:
             raise
         except Exception as error:  # whatever DataFusion raises
             what = "its query" if self._window is None else "its windows"
-            raise InvalidArgument(f"operator {self.name}: {what} cannot be computed: {told(error)}") from error
+            raise InvalidArgument(f"operator {self.name}: {what} cannot be computed: {error_message(error)}") from error
 
     def kept(self) -> FunctionSnapshot:
         """next_id: of the next result, behind the numbers of what is kept."""
-        with self._told():
+        with self._errors():
             next_id = self._windows.kept_rows + self._answered
         return FunctionSnapshot(self.identity, self._lineage, next_id, [], self._latest, self._kept_rows())
 
     def _kept_rows(self) -> Iterator[tuple[pa.UInt64Array, Block]]:
         n_rows = 0
-        with self._told():
+        with self._errors():
             for batch in self._windows.kept():
                 yield ordinals(batch.num_rows, n_rows), Block(batch, _nowhere(batch.num_rows))
                 n_rows += batch.num_rows
@@ -286,10 +288,10 @@ class GroupStage(RunningStage):
 
     def restore(self, kept: Sequence[FunctionSnapshot]) -> None:
         """One slice has had the windows; the others have nothing."""
-        blocks = [block for one in kept for _, block in one.rows]  # large ones are read page by page
-        times = [one.latest for one in kept if one.latest is not None]
+        blocks = [block for snapshot in kept for _, block in snapshot.rows]  # large ones are read page by page
+        times = [snapshot.latest for snapshot in kept if snapshot.latest is not None]
         self._latest = max(times, default=None)
-        self._answered = max(one.next_id for one in kept) - sum(map(len, blocks))
+        self._answered = max(snapshot.next_id for snapshot in kept) - sum(map(len, blocks))
         watermark = self._latest
         if watermark is not None and self._window is not None:
             watermark = bounded(watermark, self._window)

@@ -72,12 +72,12 @@ def of_origins(files: pa.Array, rows: pa.Array, keys: pa.Array, mask: bytes = by
 def of_numbers(prefix: bytes, numbers: pa.Array) -> bytearray:
     """prefix: 16 bytes. numbers: uint64, without nulls."""
     n_rows = len(numbers)
-    found = bytearray((prefix + bytes(BYTES - _HASH)) * n_rows)
+    keys = bytearray((prefix + bytes(BYTES - _HASH)) * n_rows)
     little = bytes(memoryview(numbers.buffers()[1])[numbers.offset * 8 : (numbers.offset + n_rows) * 8])
     largest = pc.max(numbers).as_py() or 0
     for place in range((largest.bit_length() + 7) // 8):
-        found[BYTES - 1 - place :: BYTES] = little[place::8]
-    return found
+        keys[BYTES - 1 - place :: BYTES] = little[place::8]
+    return keys
 
 
 def _numbered(files: pa.Array, rows: pa.Array, mask: bytes) -> bytearray:
@@ -86,12 +86,12 @@ def _numbered(files: pa.Array, rows: pa.Array, mask: bytes) -> bytearray:
         return of_numbers(_xor(_of_file(files[0].as_py()), mask), rows)
     names = files.dictionary_encode()
     prefixes = [_xor(_of_file(name), mask) for name in names.dictionary.to_pylist()]
-    found = of_numbers(bytes(_HASH), rows)
+    keys = of_numbers(bytes(_HASH), rows)
     several = pa.array(prefixes, pa.binary(_HASH)).take(names.indices.fill_null(0))
     own = bytes(memoryview(several.buffers()[1])[: _HASH * len(several)])
     for place in range(_HASH):
-        found[place::BYTES] = own[place::_HASH]
-    return found
+        keys[place::BYTES] = own[place::_HASH]
+    return keys
 
 
 @functools.lru_cache(maxsize=64)
@@ -109,8 +109,8 @@ def _masked(keys: memoryview, mask: bytes) -> bytes:
     return _xor(keys, (mask + bytes(BYTES - _HASH)) * n_rows)
 
 
-def _xor(one: bytes | memoryview, other: bytes) -> bytes:
-    return (int.from_bytes(one, "little") ^ int.from_bytes(other, "little")).to_bytes(len(other), "little")
+def _xor(data: bytes | memoryview, other: bytes) -> bytes:
+    return (int.from_bytes(data, "little") ^ int.from_bytes(other, "little")).to_bytes(len(other), "little")
 
 
 class RowParts:
@@ -126,14 +126,14 @@ class RowParts:
         if of[0].as_py() != last and pc.all(pc.not_equal(of[1:], of[:-1])).as_py() is not False:
             self._last = of[-1].as_py(), 0
             return None
-        found, keys = bytearray(), rows()
+        part_keys, keys = bytearray(), rows()
         for row in of.to_pylist():
             number = number + 1 if row == last else 0
             last = row
             key = keys[row * BYTES : (row + 1) * BYTES]
-            found += _masked(key, _part(self._operator, number)) if number else key
+            part_keys += _masked(key, _part(self._operator, number)) if number else key
         self._last = last, number
-        return array(found)
+        return array(part_keys)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -151,11 +151,11 @@ class OfResults:
 
     def keys(self, columns: Sequence[pa.Array]) -> pa.Array:
         """columns: those that tell results apart."""
-        found = [hashed(self._operator, *values) for values in zip(*map(_plain, columns), strict=True)]
+        hashes = [hashed(self._operator, *values) for values in zip(*map(_plain, columns), strict=True)]
         if not self._are_rows:
-            return array(b"".join(key + bytes(BYTES - _HASH) for key in found))
+            return array(b"".join(key + bytes(BYTES - _HASH) for key in hashes))
         numbered = bytearray()
-        for key in found:
+        for key in hashes:
             numbered += key + self._known[key].to_bytes(BYTES - _HASH, "big")
             self._known[key] += 1
         return array(numbered)

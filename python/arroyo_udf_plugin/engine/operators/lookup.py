@@ -76,11 +76,11 @@ class LookupPlan:
     @functools.cached_property
     def schema(self) -> pa.Schema:
         """Of the results. Raises InvalidArgument for two columns of a name, WrongQuery for the condition."""
-        given, found = self.given.schema, self.table.schema
-        for name in found.names:
+        given, added = self.given.schema, self.table.schema
+        for name in added.names:
             if name in given.names:
                 raise InvalidArgument(f"there is a column {name!r} already: give the table's another name in `columns`")
-        schema = pa.schema([*given, *found], given.metadata)
+        schema = pa.schema([*given, *added], given.metadata)
         if self.condition is not None:
             Query(self.condition, schema)
         return schema
@@ -116,7 +116,7 @@ class LookupStage(FailingStage):
             items.append(part_of(block, rows.slice(start, STEP_ROWS), of.slice(start, STEP_ROWS), parts))
         self.counts.rows += len(block) - len(failed)
         self.counts.values += len(block) - len(failed)
-        self._pace.took(len(block), time.perf_counter() - begun, rows.nbytes if len(of) > len(block) else 0)
+        self._pace.observe(len(block), time.perf_counter() - begun, rows.nbytes if len(of) > len(block) else 0)
         return len(block), iter(items)
 
     def _key(self, block: Block, field: pa.Field, failed: dict[int, str]) -> pa.Array:
@@ -125,10 +125,10 @@ class LookupStage(FailingStage):
         column = block.rows.column(field.name)
         if pa.types.is_boolean(column.type):  # SQLite has numbers
             column = column.cast(field.type)
-        found = argument(column, field)
+        converted = argument(column, field)
         if isinstance(column.type, CellType):
-            failed |= {row: f"column {field.name!r}: {text}" for row, text in found.refused.items()}
-        return found.array
+            failed |= {row: f"column {field.name!r}: {text}" for row, text in converted.refused.items()}
+        return converted.array
 
     def _joined(self, block: Block, matches: Matches, failed: dict[int, str]) -> tuple[pa.RecordBatch, pa.Array]:
         """The rows of the result, and the place of the row in the block that each comes from."""
@@ -152,13 +152,13 @@ class LookupStage(FailingStage):
         assert self._condition is not None
         kept = []
         for start in range(0, len(matches.of), STEP_ROWS):
-            of, at = (each.slice(start, STEP_ROWS) for each in (matches.of, matches.at))
-            for found in self._condition.run(self._rows(block, of, matches, at)):
-                if isinstance(found, Found):
-                    places = ordinals(len(of), type_="int64") if found.of is None else found.of.cast(pa.int64())
+            of, at = (indices.slice(start, STEP_ROWS) for indices in (matches.of, matches.at))
+            for answer in self._condition.run(self._rows(block, of, matches, at)):
+                if isinstance(answer, Found):
+                    places = ordinals(len(of), type_="int64") if answer.of is None else answer.of.cast(pa.int64())
                     kept.append(pc.add(places, start))
                 else:
-                    failed.setdefault(of[found.position].as_py(), found.text)
+                    failed.setdefault(of[answer.position].as_py(), answer.text)
         places = pa.concat_arrays(kept) if kept else pa.nulls(0, pa.int64())
         return matches.of.take(places), matches.at.take(places)
 

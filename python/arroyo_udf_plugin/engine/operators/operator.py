@@ -59,8 +59,8 @@ class Operator:
             _running(stage, policy, options, None if key is None else (key, place))
             for place, stage in enumerate(stages)
         ]
-        for one in self.stages:
-            one.failures = Failures(hidden)
+        for running in self.stages:
+            running.failures = Failures(hidden)
         self._async = [stage for stage in self.stages if isinstance(stage, AsyncStage)]
         self._is_at_end = False
         self._restored: list[tuple[RunningStage, list[FunctionSnapshot]]] = []
@@ -78,13 +78,13 @@ class Operator:
         allowed, of another format version, and for a damaged one.
         """
         given = [stage.kept_as for stage in self.stages]
-        found = [read(state, given, f"operator {self.name}") for state in states]
+        snapshots = [read(state, given, f"operator {self.name}") for state in states]
         by_stage = [
-            (stage, [kept[place].up_to(watermarks) for kept in found]) for place, stage in enumerate(self.stages)
+            (stage, [kept[place].up_to(watermarks) for kept in snapshots]) for place, stage in enumerate(self.stages)
         ]
         for stage, kept in by_stage:
-            for one in kept:
-                self._check(stage, one.identity, allow_changed_plugin)
+            for snapshot in kept:
+                self._check(stage, snapshot.identity, allow_changed_plugin)
         self._restored = by_stage
 
     def start(self, states: Sequence[Data] = (), *, allow_changed_plugin: bool = False) -> None:
@@ -129,7 +129,7 @@ class Operator:
                 "next checkpoint"
             )
         for name in sorted({*(was.asked or ()), *now.asked} if was.asked is not None else ()):
-            former, new = (one.asked.get(name) if one.asked else None for one in (was, now))
+            former, new = (identity.asked.get(name) if identity.asked else None for identity in (was, now))
             if former != new:
                 raise InvalidArgument(
                     f"operator {self.name}: the {name} of {now.function} was {json.dumps(former)}, and is "
@@ -217,7 +217,7 @@ class Operator:
 
     def statistics(self) -> list[Statistics]:
         """Of the async functions that have started, also after their end."""
-        return [one for stage in self._async if (one := stage.statistics()) is not None]
+        return [statistics for stage in self._async if (statistics := stage.statistics()) is not None]
 
     # ---- The end ----
 

@@ -20,7 +20,7 @@ class Pace:
 
     rows: int = 1
 
-    def took(self, rows: int, seconds: float, size: int) -> None:
+    def observe(self, rows: int, seconds: float, size: int) -> None:
         """Notes that a step of `rows` rows took `seconds`, with results of `size` bytes."""
         by_time = int(rows * STEP_SECONDS / seconds) if seconds > 0 else STEP_ROWS
         by_bytes = rows * STEP_BYTES // max(size, 1)

@@ -124,7 +124,7 @@ class SyncStage(QueuedStage, CallStage):
             results = with_refused(called, kept, piece.refused, self._schema)
         else:
             results = self._run(piece)
-        self._pace.took(piece.n_rows, time.perf_counter() - begun, results.nbytes)
+        self._pace.observe(piece.n_rows, time.perf_counter() - begun, results.nbytes)
         return Answered(rows, results)
 
     def _run(self, piece: Piece) -> pa.RecordBatch:
@@ -181,9 +181,9 @@ class FailingStage(QueuedStage):
 
 def part_of(block: Block, rows: pa.RecordBatch, of: pa.Array | None, parts: RowParts | None) -> Block:
     """Rows that a block has become. of: which of its rows each comes from, rising. parts: None: they need no keys."""
-    found = block.with_rows(rows, of)
+    part = block.with_rows(rows, of)
     own = None if parts is None or of is None or not len(of) else parts.keys(block.keys, of)
-    return found if own is None else found.with_keys(own)
+    return part if own is None else part.with_keys(own)
 
 
 class QueryStage(FailingStage):
@@ -200,16 +200,16 @@ class QueryStage(FailingStage):
         items: list[Item] = []
         answered = failed = 0
         parts = None if self._key is None else RowParts(self._key)
-        for found in self._query.run(block.rows):
-            if isinstance(found, Found):
-                items.append(part_of(block, found.rows, found.of, parts))
-                answered += found.rows.num_rows
+        for answer in self._query.run(block.rows):
+            if isinstance(answer, Found):
+                items.append(part_of(block, answer.rows, answer.of, parts))
+                answered += answer.rows.num_rows
             else:
-                items += self._failed(block, {found.position: found.text})
+                items += self._failed(block, {answer.position: answer.text})
                 failed += 1
         self.counts.rows += len(block) - failed
         self.counts.values += len(block) - failed
         # Only lists that become rows make results that are larger than what they come from.
         size = sum(item.nbytes for item in items if isinstance(item, Block)) if answered > len(block) else 0
-        self._pace.took(len(block), time.perf_counter() - begun, size)
+        self._pace.observe(len(block), time.perf_counter() - begun, size)
         return len(block), iter(items)

@@ -55,11 +55,11 @@ class Routes:
 
     @functools.cached_property
     def _entries(self) -> dict[Place, list[tuple[int, int]]]:
-        found: dict[Place, list[tuple[int, int]]] = {}
+        entries: dict[Place, list[tuple[int, int]]] = {}
         for follower in range(len(self.before)):
             for number, before in enumerate(self.inputs(follower)):
-                found.setdefault(before, []).append((follower, number))
-        return found
+                entries.setdefault(before, []).append((follower, number))
+        return entries
 
     def after(self, place: Place) -> list[int]:
         """The operators that get the rows of `place`."""
@@ -77,10 +77,10 @@ class Routes:
 
     @functools.cached_property
     def _sinks_after(self) -> dict[Place, list[int]]:
-        found: dict[Place, list[int]] = {}
+        sinks: dict[Place, list[int]] = {}
         for sink, before in enumerate(self.sinks):
-            found.setdefault(before, []).append(sink)
-        return found
+            sinks.setdefault(before, []).append(sink)
+        return sinks
 
     def is_end(self, place: Place) -> bool:
         """Whether rows go from `place` to sinks, or to several operators."""

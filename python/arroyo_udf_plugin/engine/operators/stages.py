@@ -148,7 +148,7 @@ class RunningStage(abc.ABC):
         counts.dropped += decided.dropped
         counts.dead_letters += len(decided.dead_at)
         for first in self.failures.add(decided.failures):
-            _log.info("a row failed, the first of its kind: %s", first.told, extra={"operator": self.name})
+            _log.info("a row failed, the first of its kind: %s", first.message, extra={"operator": self.name})
 
     def _holds(self, block: Block) -> int:
         """Counts its rows and bytes, and returns these."""
@@ -342,17 +342,17 @@ class AsyncStage(CallStage):
 
     def restore(self, kept: Sequence[FunctionSnapshot]) -> None:
         """Rows of one snapshot keep their ids; those of several get new ones, above all that were used."""
-        kept = [self._with_former_keys(one) if one.is_former else one for one in kept]
+        kept = [self._with_former_keys(snapshot) if snapshot.is_former else snapshot for snapshot in kept]
         if len(kept) == 1:
-            (one,) = kept
-            self._latest = one.latest
-            for ids, block in one.rows:
+            (snapshot,) = kept
+            self._latest = snapshot.latest
+            for ids, block in snapshot.rows:
                 for first, part in _runs(ids, block):
                     self._add(first, part)
-            self._watermarks.extend((first, Watermark(time)) for first, time in one.watermarks)
-            self._next_id = one.next_id
+            self._watermarks.extend((first, Watermark(time)) for first, time in snapshot.watermarks)
+            self._next_id = snapshot.next_id
             return
-        self._next_id = max((one.next_id for one in kept), default=1)
+        self._next_id = max((snapshot.next_id for snapshot in kept), default=1)
         for item in in_order(kept):
             self.push(item)
 
@@ -397,7 +397,7 @@ def in_order(kept: Sequence[FunctionSnapshot]) -> Iterator[Block | Watermark]:
     if len(kept) == 1:
         yield from _items(kept[0])
         return
-    lowest, streams = Lowest(len(kept)), [collections.deque(_items(one)) for one in kept]
+    lowest, streams = Lowest(len(kept)), [collections.deque(_items(snapshot)) for snapshot in kept]
     reached: list[float] = [-math.inf] * len(kept)  # of each, its watermark
 
     def pass_on(number: int, time: int | None) -> Iterator[Watermark]:
@@ -405,9 +405,9 @@ def in_order(kept: Sequence[FunctionSnapshot]) -> Iterator[Block | Watermark]:
         if (risen := lowest.after(number, time)) is not None:
             yield risen
 
-    for number, one in enumerate(kept):
-        if one.latest is not None and not one.watermarks:  # it has left
-            yield from pass_on(number, one.latest)
+    for number, snapshot in enumerate(kept):
+        if snapshot.latest is not None and not snapshot.watermarks:  # it has left
+            yield from pass_on(number, snapshot.latest)
     while left := [number for number, stream in enumerate(streams) if stream]:
         number = min(left, key=reached.__getitem__)
         item = streams[number].popleft()

@@ -70,7 +70,7 @@ def plain(asked: Any) -> Any:
         return {field.name: plain(getattr(asked, field.name)) for field in dataclasses.fields(asked) if field.repr}
     if isinstance(asked, Mapping):
         return {name: plain(value) for name, value in asked.items()}
-    return [plain(one) for one in asked] if isinstance(asked, tuple | list) else asked
+    return [plain(item) for item in asked] if isinstance(asked, tuple | list) else asked
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,7 +113,9 @@ class FunctionSnapshot:
             return self
         if time is None:
             return dataclasses.replace(self, watermarks=(), latest=None)
-        watermarks = [(first, None if one is None else min(one, int(time))) for first, one in self.watermarks]
+        watermarks = [
+            (first, None if watermark is None else min(watermark, int(time))) for first, watermark in self.watermarks
+        ]
         return dataclasses.replace(
             self, watermarks=watermarks, latest=None if self.latest is None else min(self.latest, int(time))
         )
@@ -158,16 +160,16 @@ def read(data: Data, stages: Sequence[Given], name: str) -> list[FunctionSnapsho
     """What `write` has written, for stages that are given such rows. name: of the state, for error texts."""
     data = unframed(data, name)
     source = pa.BufferReader(data)
-    found = []
+    snapshots = []
     try:
         for given in stages:
             with pa.ipc.open_stream(source) as stream:
-                found.append(_read(stream, given, name))
+                snapshots.append(_read(stream, given, name))
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidArgument(f"{name}: the state is damaged: {error}") from error
     if source.tell() != len(data):
         raise InvalidArgument(f"{name}: the state is of another number of functions than {len(stages)}")
-    return found
+    return snapshots
 
 
 def framed(streams: Any) -> bytes:
@@ -203,8 +205,8 @@ def _read(stream: Any, given: Given, name: str) -> FunctionSnapshot:
     keyed = [place for place, name in enumerate(wanted.names) if name.endswith(KEY)]
     # Version 1 began without keys. Rows of then keep those that they had.
     is_former = not any(name.endswith(KEY) for name in stream.schema.names)
-    found = _without(wanted, keyed) if is_former else wanted
-    if stream.schema.remove_metadata() != found.remove_metadata():
+    expected = _without(wanted, keyed) if is_former else wanted
+    if stream.schema.remove_metadata() != expected.remove_metadata():
         if any(batch.num_rows for batch in stream):
             raise InvalidArgument(
                 f"{name}: {about['function']} had rows with the columns {_columns(stream.schema)}, and now gets "
@@ -301,8 +303,8 @@ def _celled(column: pa.Array, type_: pa.DataType) -> pa.Array:
 
 
 def _columns(schema: pa.Schema, meanings: Sequence[str] | None = None) -> str:
-    told = zip(schema, meanings or schema.names, strict=True)
-    return ", ".join(f"{what} {field.type}" for field, what in told if field.name not in _OWN)
+    pairs = zip(schema, meanings or schema.names, strict=True)
+    return ", ".join(f"{what} {field.type}" for field, what in pairs if field.name not in _OWN)
 
 
 def _rises(ids: pa.UInt64Array) -> bool:

@@ -91,8 +91,8 @@ class EventClock:
             schema, column = self._queries[-1].schema, column if watermark is None else _WATERMARK
         places = schema.get_all_field_indices(column)
         if len(places) != 1:
-            found = f"{len(places)} columns" if places else "no column"
-            raise InvalidArgument(f"event time: there is {found} {column!r} among {', '.join(schema.names)}")
+            count = f"{len(places)} columns" if places else "no column"
+            raise InvalidArgument(f"event time: there is {count} {column!r} among {', '.join(schema.names)}")
         self._place = places[0]
         type_ = schema.field(self._place).type
         if not (isinstance(type_, CellType) or pa.types.is_timestamp(type_) or pa.types.is_date(type_)):
@@ -160,12 +160,12 @@ class StillTime(EventClock):
 
 def _queries(schema: pa.Schema, computed: Mapping[str, str], watermark: str | None) -> list[Query]:
     """One behind the other. None: the columns are those of the blocks."""
-    found = []
+    queries = []
     for items in (computed, {} if watermark is None else {_WATERMARK: watermark}):
         if items:
-            found.append(Query(Select(items), schema))
-            schema = found[-1].schema
-    return found
+            queries.append(Query(Select(items), schema))
+            schema = queries[-1].schema
+    return queries
 
 
 def _answers(queries: Sequence[Query], rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -173,9 +173,9 @@ def _answers(queries: Sequence[Query], rows: pa.RecordBatch) -> Iterator[pa.Reco
     if not queries:
         yield rows
         return
-    for found in queries[0].run(rows):
-        if isinstance(found, Found):
-            yield from _answers(queries[1:], found.rows)
+    for answer in queries[0].run(rows):
+        if isinstance(answer, Found):
+            yield from _answers(queries[1:], answer.rows)
 
 
 class SliceTime:
@@ -187,8 +187,8 @@ class SliceTime:
     def __init__(self, inputs: Sequence[EventClock], watermarks: Sequence[int | None] = ()) -> None:
         """inputs: of the partitions. watermarks: of all slices before a restart; none: it begins."""
         self._inputs, self._lowest = inputs, Lowest(len(inputs))
-        for each in inputs:
-            each.restore(watermarks)
+        for clock in inputs:
+            clock.restore(watermarks)
         self.time = inputs[0].time
 
     def after(self, input: int, block: Block) -> int | None:

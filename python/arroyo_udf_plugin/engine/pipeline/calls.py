@@ -41,19 +41,21 @@ class WrittenCall(NamedTuple):
 def call_written(text: str, conditions: bool = False) -> WrittenCall:
     """conditions: there may be one. Raises ValueError."""
     condition = None
-    if conditions and (found := _CONDITION.search(text)):
-        text, condition = text[: found.start() + 1], _name(found[1], found[2])
-    found = _CALL.fullmatch(text)
-    if found is None:
+    if conditions and (match := _CONDITION.search(text)):
+        text, condition = text[: match.start() + 1], _name(match[1], match[2])
+    match = _CALL.fullmatch(text)
+    if match is None:
         raise ValueError("write FUNCTION, FUNCTION(COLUMN, ...) or NAME = FUNCTION(COLUMN, ...)")
-    quoted, plain, function, inner = found.groups()
+    quoted, plain, function, inner = match.groups()
     return WrittenCall(function, None if inner is None else _arguments(inner), _name(quoted, plain), condition)
 
 
 def columns_written(text: str) -> tuple[str, ...]:
     """Columns' names, separated by commas. Raises ValueError."""
-    found = _separated(text, _COLUMN, "separate columns by commas; a name with a comma or a quote is in double quotes")
-    return tuple(_name(*one.groups()) for one in found)
+    matches = _separated(
+        text, _COLUMN, "separate columns by commas; a name with a comma or a quote is in double quotes"
+    )
+    return tuple(_name(*match.groups()) for match in matches)
 
 
 def _arguments(text: str) -> tuple[str | ConstantArgument, ...]:
@@ -64,8 +66,8 @@ def _arguments(text: str) -> tuple[str | ConstantArgument, ...]:
         "separate columns and constants by commas; a name with a comma or a quote is in double quotes, a text in "
         "single quotes"
     )
-    for found in _separated(text, _ARGUMENT, wanted):
-        quoted, constant, plain = found.groups()
+    for match in _separated(text, _ARGUMENT, wanted):
+        quoted, constant, plain = match.groups()
         if constant is not None:
             arguments.append(ConstantArgument(constant.replace("''", "'")))
         elif plain in _WORDS:
@@ -78,15 +80,15 @@ def _arguments(text: str) -> tuple[str | ConstantArgument, ...]:
 
 
 def _separated(text: str, pattern: re.Pattern[str], wanted: str) -> list[re.Match[str]]:
-    found: list[re.Match[str]] = []
+    matches: list[re.Match[str]] = []
     start = 0
-    while text.strip() and (not found or start < len(text) or text[start - 1] == ","):
-        one = pattern.match(text, start)
-        if one is None:
+    while text.strip() and (not matches or start < len(text) or text[start - 1] == ","):
+        match = pattern.match(text, start)
+        if match is None:
             raise ValueError(wanted)
-        found.append(one)
-        start = one.end()
-    return found
+        matches.append(match)
+        start = match.end()
+    return matches
 
 
 def _name(quoted: str | None, plain: str) -> str:

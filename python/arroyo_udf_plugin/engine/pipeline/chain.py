@@ -84,7 +84,7 @@ def chained(
     for place, operator in enumerate(pipeline.operators):
         operator.build(building, place)
     known = {place: columns for place, columns in placed.items() if columns is not None}
-    return None if problems.found or len(known) < len(placed) else building.built(known)
+    return None if problems.entries or len(known) < len(placed) else building.built(known)
 
 
 class _Building:
@@ -168,7 +168,7 @@ class _Building:
         self._calls += right
         if not self._is_end(place):
             self._rows[place] = judge
-        elif judge.columns is not None and not self.problems.found:
+        elif judge.columns is not None and not self.problems.entries:
             sinks = [self._pipeline.sinks[sink] for sink in self._routes.sinks_after(place)]
             typed = bool(self._routes.after(place)) or any(map(_is_typed, sinks))
             plan = self._plans[place] = CallPlan(judge.calls, judge.columns, typed)
@@ -219,12 +219,12 @@ def operator_key(pipeline: Pipeline, place: int) -> bytes:
 
 def _called_later(pipeline: Pipeline, routes: Routes) -> set[int]:
     """Operators whose rows may come to functions."""
-    found: set[int] = set()
+    places: set[int] = set()
     for place in reversed(range(len(pipeline.operators))):
         followers = routes.after(place)
-        if any(one in found or pipeline.operators[one].adds_to_rows for one in followers):
-            found.add(place)
-    return found
+        if any(follower in places or pipeline.operators[follower].adds_to_rows for follower in followers):
+            places.add(place)
+    return places
 
 
 def _is_typed(sink: Output) -> bool:

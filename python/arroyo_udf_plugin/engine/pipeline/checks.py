@@ -55,21 +55,24 @@ class Plugins:
     def functions(self, operator: WholeQuery, key: Key) -> Mapping[str, Function] | None:
         """Those that a query calls, by the name that it has for them; None: one cannot be opened."""
         where = _where(operator, 1, key, self._problems)
-        found = {}
+        functions = {}
         for name, file in operator.functions.items():
             at = (*key, "functions", name)
             plugin = self._open(file, where, at)
-            own = {one.lower(): function for one, function in (plugin.functions if plugin else {}).items()}
+            own = {
+                function_name.lower(): function
+                for function_name, function in (plugin.functions if plugin else {}).items()
+            }
             if name.lower() in own:
-                function = found[name.lower()] = own[name.lower()]
+                function = functions[name.lower()] = own[name.lower()]
                 if function.kind not in ("sync", "async"):
                     self._problems.add(at, f"{function.name} is {function.kind}, and no row can call it")
                 elif function.timeout is not None and operator.isolation != "process":
-                    told = f"{function.name} has a timeout, and only worker processes keep one"
-                    self._problems.add(at, f'{told}: write isolation = "process"')
+                    message = f"{function.name} has a timeout, and only worker processes keep one"
+                    self._problems.add(at, f'{message}: write isolation = "process"')
             elif plugin is not None:
                 self._problems.add(at, f"{file} has no function {name}: {nearest(name, plugin.functions)}")
-        return found if len(found) == len(operator.functions) else None
+        return functions if len(functions) == len(operator.functions) else None
 
     def _open(self, file: str, where: Where, key: Key) -> Plugin | None:
         if (file, where) not in self._opened:
@@ -84,14 +87,14 @@ def _where(
     operator: Functions | WholeQuery, parallelism: int, key: Key, problems: Problems, **limits: int | None
 ) -> Where:
     """Where an operator's functions run: the workers of all slices. limits: of each worker."""
-    each = max(1, cores() // parallelism) if operator.workers == "auto" else operator.workers
+    per_slice = max(1, cores() // parallelism) if operator.workers == "auto" else operator.workers
     try:
         chosen = Where(
             isolation=operator.isolation,
             workers=operator.workers,
             **limits,
         )
-        return chosen if chosen.isolation == "thread" else dataclasses.replace(chosen, workers=each * parallelism)
+        return chosen if chosen.isolation == "thread" else dataclasses.replace(chosen, workers=per_slice * parallelism)
     except InvalidArgument as error:
         problems.add((*key, "isolation"), str(error))
         return Where()
@@ -102,7 +105,10 @@ def check_dead_letters(pipeline: Pipeline, problems: Problems) -> None:
         ("operators", place, name): getattr(operator, name, "fail")
         for place, operator in enumerate(pipeline.operators)
         for name in ("on_error", "on_timeout", "on_late")
-    } | {(*told.key, "bad_records"): getattr(told.model, "bad_records", "fail") for told in sources_of(pipeline)}
+    } | {
+        (*declaration.key, "bad_records"): getattr(declaration.model, "bad_records", "fail")
+        for declaration in sources_of(pipeline)
+    }
     wanting = [key for key, policy in policies.items() if policy == "dead_letter"]
     if pipeline.dead_letters is None:
         for key in wanting:

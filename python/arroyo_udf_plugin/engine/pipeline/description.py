@@ -116,8 +116,8 @@ class Pipeline(Described):
     def partitioned(self) -> Pipeline:
         """With sources that keep as many partitions as there are slices now, whatever the parallelism will be."""
         sources = {
-            name: one.model_copy(update={"source": one.source.partitioned(self.parallelism)})
-            for name, one in self.sources.items()
+            name: source.model_copy(update={"source": source.source.partitioned(self.parallelism)})
+            for name, source in self.sources.items()
         }
         return self.model_copy(update={"source": self.source.partitioned(self.parallelism), "sources": sources})
 

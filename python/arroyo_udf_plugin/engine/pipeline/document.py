@@ -93,8 +93,11 @@ def pipeline_of(data: Any, is_json: bool = False) -> Pipeline:
     try:
         return Pipeline.model_validate_json(json.dumps(data)) if is_json else Pipeline.model_validate(data)
     except pydantic.ValidationError as error:
-        found = [_problem(data, one["loc"], one["type"], one.get("ctx", {}), one["msg"]) for one in error.errors()]
-        by_key = {problem.key: problem for problem in found if problem is not None}
+        problems = [
+            _problem(data, detail["loc"], detail["type"], detail.get("ctx", {}), detail["msg"])
+            for detail in error.errors()
+        ]
+        by_key = {problem.key: problem for problem in problems if problem is not None}
         raise InvalidPipeline(list(by_key.values())) from None
 
 

@@ -17,30 +17,30 @@ def explained(planned: Planned) -> str:
 
 
 def _lines(planned: Planned) -> Iterator[str]:
-    told = planned.pipeline
-    slices = "1 slice" if told.parallelism == 1 else f"{told.parallelism} slices"
-    yield f"pipeline {told.name}: {slices}"
-    if told.checkpoints is not None:
-        yield f"checkpoints: {_keys(told.checkpoints)}"
-    for one, input in zip(sources_of(told), planned.inputs, strict=True):
-        yield f"source {one.name or one.model.type}: {_keys(one.model)}"
+    pipeline = planned.pipeline
+    slices = "1 slice" if pipeline.parallelism == 1 else f"{pipeline.parallelism} slices"
+    yield f"pipeline {pipeline.name}: {slices}"
+    if pipeline.checkpoints is not None:
+        yield f"checkpoints: {_keys(pipeline.checkpoints)}"
+    for declaration, input in zip(sources_of(pipeline), planned.inputs, strict=True):
+        yield f"source {declaration.name or declaration.model.type}: {_keys(declaration.model)}"
         yield from lines_of_columns(input.columns.schema)
-        if one.event_time is not None:
-            yield f"event time: {_keys(one.event_time)}"
+        if declaration.event_time is not None:
+            yield f"event time: {_keys(declaration.event_time)}"
     calls = iter(planned.calls)
-    for place, (operator, name) in enumerate(zip(told.operators, operator_names(told), strict=True)):
+    for place, (operator, name) in enumerate(zip(pipeline.operators, operator_names(pipeline), strict=True)):
         yield f"operator {name}: {_keys(operator, without=('name', 'calls', 'select', 'where', 'aggregates', 'sql'))}"
         own = [next(calls) for _ in getattr(operator, "calls", ())]
         yield from operator.explained(planned.chain.schemas.get(place), own)
     shown = None
-    for sink, name, before in zip(told.sinks, sink_names(told), planned.routes.sinks, strict=True):
+    for sink, name, before in zip(pipeline.sinks, sink_names(pipeline), planned.routes.sinks, strict=True):
         if shown is not None and planned.chain.schemas[before] != shown:
             yield from lines_of_columns(shown)
         shown = planned.chain.schemas[before]
         yield f"sink {name}: {_keys(sink)}"
     yield from lines_of_columns(shown or ())
-    if told.dead_letters is not None:
-        yield f"dead letters {told.dead_letters.type}: {_keys(told.dead_letters)}"
+    if pipeline.dead_letters is not None:
+        yield f"dead letters {pipeline.dead_letters.type}: {_keys(pipeline.dead_letters)}"
         yield from lines_of_columns(planned.letter_schema)
 
 

@@ -35,29 +35,30 @@ def sources_of(pipeline: description.Pipeline) -> Sequence[SourceKey]:
     """All sources, the first one first."""
     first = SourceKey(("source",), ("event_time",), None, pipeline.source, pipeline.event_time)
     others = [
-        SourceKey(("sources", name, "source"), ("sources", name, "event_time"), name, one.source, one.event_time)
-        for name, one in pipeline.sources.items()
+        SourceKey(("sources", name, "source"), ("sources", name, "event_time"), name, source.source, source.event_time)
+        for name, source in pipeline.sources.items()
     ]
     return [first, *others]
 
 
 @dataclasses.dataclass(frozen=True)
 class OpenInput:
-    """A source. columns: its own. told: what the description says of it. failures: of rows that could not be read."""
+    """A source. columns: its own. declaration: what the description says of it. failures: of rows that could not be
+    read."""
 
     source: Source
     columns: Columns
-    told: SourceKey
+    declaration: SourceKey
     secrets: Secrets
     failures: Failures
 
     @property
     def idle_seconds(self) -> float | None:
-        return None if self.told.event_time is None else self.told.event_time.idle
+        return None if self.declaration.event_time is None else self.declaration.event_time.idle
 
     def event_time(self) -> EventClock | None:
         """The watermarks of one slice."""
-        return None if self.told.event_time is None else watermarks_of(self.columns, self.told.event_time)
+        return None if self.declaration.event_time is None else watermarks_of(self.columns, self.declaration.event_time)
 
     def admit(self, rows: Rows) -> list[Block | Dead]:
         """The source's rows as blocks. Rows that could not be read follow the source's policy.
@@ -65,7 +66,7 @@ class OpenInput:
         Raises InvalidArgument.
         """
         block = self.columns.block(self._hidden(rows))
-        decided = decide(block.origin, getattr(self.told.model, "bad_records", "fail"))
+        decided = decide(block.origin, getattr(self.declaration.model, "bad_records", "fail"))
         if decided is None:
             return [block]
         self.failures.add(decided.failures)
@@ -80,7 +81,7 @@ class OpenInput:
         file, batch = self.secrets.hidden(rows.file), rows.batch
         if file == rows.file:
             return rows
-        for name, key in getattr(self.told.model, "metadata", {}).items():
+        for name, key in getattr(self.declaration.model, "metadata", {}).items():
             if key == "filename":
                 place = batch.schema.get_field_index(name)
                 names = pa.repeat(pa.scalar(file, pa.string()), batch.num_rows)
@@ -92,10 +93,12 @@ class OpenInput:
         return {
             "source": described,
             "columns": {field.name: str(field.type) for field in self.source.schema},
-            "event time": self.told.event_time and self.told.event_time.column,
+            "event time": self.declaration.event_time and self.declaration.event_time.column,
         }
 
 
-def watermarks_of(columns: Columns, told: description.EventTime) -> EventClock:
+def watermarks_of(columns: Columns, event_time: description.EventTime) -> EventClock:
     """Raises InvalidArgument."""
-    return EventClock(columns.schema, told.column, round(told.lateness * 1e9), told.computed, told.watermark)
+    return EventClock(
+        columns.schema, event_time.column, round(event_time.lateness * 1e9), event_time.computed, event_time.watermark
+    )

@@ -24,7 +24,7 @@ def line_of(key: Key, lines: Mapping[Key, int]) -> int | None:
 
 def lines_of(text: str) -> dict[Key, int]:
     """The line of each key, counted from 1."""
-    found: dict[Key, int] = {}
+    lines: dict[Key, int] = {}
     table: Key = ()
     counts: dict[Key, int] = {}  # the last position in each list of tables
     written, first, items = "", 1, list[int]()
@@ -39,14 +39,14 @@ def lines_of(text: str) -> dict[Key, int]:
         names = _names(statement)
         if names and written.lstrip().startswith("["):
             table = _within(names, counts, is_list=written.lstrip().startswith("[["))
-            found.setdefault(table, first)
+            lines.setdefault(table, first)
         elif names:
             items += [number] * (_length(statement) - len(items))
             key = table + names
-            found.update({key[:length]: first for length in range(len(table) + 1, len(key) + 1)})
-            found.update({(*key, position): line for position, line in enumerate(items)})
+            lines.update({key[:length]: first for length in range(len(table) + 1, len(key) + 1)})
+            lines.update({(*key, position): line for position, line in enumerate(items)})
         written = ""
-    return found
+    return lines
 
 
 def _parsed(text: str) -> dict[str, Any] | None:

@@ -80,16 +80,21 @@ class Planned:
     @property
     def fingerprint(self) -> Mapping[str, Any]:
         """What must be the same for a resume, by name. Plugins' hashes are compared apart."""
-        told = described(self.pipeline)
+        data = described(self.pipeline)
         first, *others = self.inputs
-        further = {one.told.name: one.fingerprint(told["sources"][one.told.name]["source"]) for one in others}
+        further = {
+            source.declaration.name: source.fingerprint(data["sources"][source.declaration.name]["source"])
+            for source in others
+        }
         return {
             "name": self.name,
-            **first.fingerprint(told["source"]),
+            **first.fingerprint(data["source"]),
             **({"sources": further} if further else {}),
-            "operators": [one.asked(own) for one, own in zip(self.pipeline.operators, told["operators"], strict=True)],
-            "sinks": [_in_a_row(one) for one in told["sinks"]],
-            "dead letters": told["dead_letters"] and _in_a_row(told["dead_letters"]),
+            "operators": [
+                operator.asked(own) for operator, own in zip(self.pipeline.operators, data["operators"], strict=True)
+            ],
+            "sinks": [_in_a_row(sink) for sink in data["sinks"]],
+            "dead letters": data["dead_letters"] and _in_a_row(data["dead_letters"]),
             "columns": [
                 {field.name: str(field.type) for field in schema}
                 for key, _, _, schema in self.outputs()
@@ -123,7 +128,12 @@ class Planned:
     def functions(self) -> list[str]:
         """The names of all that operators call, for people."""
         groupings = [stages.grouping for stages in self.chain.stages if isinstance(stages, GroupPlan)]
-        of_queries = [one for each in groupings if isinstance(each, Collecting) for one in each.functions.values()]
+        of_queries = [
+            function
+            for grouping in groupings
+            if isinstance(grouping, Collecting)
+            for function in grouping.functions.values()
+        ]
         return [function.where for function in (*(call.function for call in self.calls), *of_queries)]
 
     @property
@@ -136,8 +146,10 @@ class Planned:
         return [
             GroupOperator(stages, self.hidden)
             if isinstance(stages, GroupPlan)
-            else Operator(name, stages, one.policy, _options(one), self.hidden, operator_key(self.pipeline, place))
-            for place, (one, name, stages) in enumerate(
+            else Operator(
+                name, stages, operator.policy, _options(operator), self.hidden, operator_key(self.pipeline, place)
+            )
+            for place, (operator, name, stages) in enumerate(
                 zip(self.resolved.operators, names, self.chain.stages, strict=True)
             )
         ]
@@ -157,10 +169,10 @@ class Planned:
             if (key[0] == "dead_letters") == dead_letters:
                 with problems.at(*key):
                     opened.append(model.sink(schema, slice, stage, self.name, name))
-        if problems.found:
+        if problems.entries:
             for sink in opened:
                 sink.close()
-            raise InvalidPipeline(problems.found)
+            raise InvalidPipeline(problems.entries)
         return opened
 
     def check_free(self) -> None:
@@ -169,8 +181,8 @@ class Planned:
         for key, model, _, schema in [] if self.resolved.has_checkpoints else self.outputs():
             with problems.at(*key):
                 model.check_free(schema)
-        if problems.found:
-            raise InvalidPipeline(problems.found)
+        if problems.entries:
+            raise InvalidPipeline(problems.entries)
 
     def outputs(self) -> Iterator[tuple[Key, Output, str, pa.Schema]]:
         """Each sink with its key, model, name and schema; that of dead letters comes last."""
@@ -193,8 +205,8 @@ class Planned:
 
     def letter(self, dead: Dead) -> pa.RecordBatch:
         """Dead letters as rows of their sink."""
-        told, own = self.columns.letters(dead.rows, dead.letters)
-        return pa.RecordBatch.from_arrays([*own, *told.columns], schema=self.letter_schema)
+        letters, own = self.columns.letters(dead.rows, dead.letters)
+        return pa.RecordBatch.from_arrays([*own, *letters.columns], schema=self.letter_schema)
 
 
 def plan(pipeline: Pipeline, environment: Mapping[str, str] = os.environ) -> Planned:
@@ -204,13 +216,13 @@ def plan(pipeline: Pipeline, environment: Mapping[str, str] = os.environ) -> Pla
     try:
         chosen = pipeline_of(values)
     except InvalidPipeline as error:
-        hidden = [dataclasses.replace(one, text=secrets.hidden(one.text)) for one in error.problems]
+        hidden = [dataclasses.replace(problem, text=secrets.hidden(problem.text)) for problem in error.problems]
         raise InvalidPipeline(hidden) from None
     sources: list[Source | None] = []
-    for told in sources_of(chosen):
+    for declaration in sources_of(chosen):
         sources.append(None)
-        with problems.at(*told.key):
-            sources[-1] = told.model.source(chosen.parallelism)
+        with problems.at(*declaration.key):
+            sources[-1] = declaration.model.source(chosen.parallelism)
     plugins = contextlib.ExitStack()
     try:
         return _checked(pipeline, chosen, secrets, sources, plugins, problems)
@@ -230,12 +242,14 @@ def _checked(
 ) -> Planned:
     every = list(zip(sources_of(chosen), sources, strict=True))
     columns = [None if source is None else Columns(source.schema) for source in sources]
-    for (told, source), own in zip(every, columns, strict=True):
-        if own is not None and told.event_time is not None:
-            with problems.at(*told.time_key, "column"):
-                check_times(watermarks_of(own, told.event_time), source, own)
+    for (declaration, source), own in zip(every, columns, strict=True):
+        if own is not None and declaration.event_time is not None:
+            with problems.at(*declaration.time_key, "column"):
+                check_times(watermarks_of(own, declaration.event_time), source, own)
         if chosen.has_checkpoints and source is not None and not source.resumable:
-            problems.add(told.key, f"{source.name} cannot be read again, so it has no checkpoints: leave them out")
+            problems.add(
+                declaration.key, f"{source.name} cannot be read again, so it has no checkpoints: leave them out"
+            )
     check_dead_letters(chosen, problems)
     if chosen.checkpoints is not None and chosen.checkpoints.place is not None:
         with problems.at("checkpoints", "place"):
@@ -247,19 +261,21 @@ def _checked(
         with problems.at("sinks", place):
             _ = sink.typed
     inputs = [
-        OpenInput(HidingSource(source, secrets) if secrets else source, own, told, secrets, Failures(secrets.hidden))
-        for (told, source), own in zip(every, kept, strict=True)
+        OpenInput(
+            HidingSource(source, secrets) if secrets else source, own, declaration, secrets, Failures(secrets.hidden)
+        )
+        for (declaration, source), own in zip(every, kept, strict=True)
         if source is not None and own is not None
     ]
-    if len(inputs) < len(sources) or chain is None or problems.found:
-        raise InvalidPipeline(problems.found)
+    if len(inputs) < len(sources) or chain is None or problems.entries:
+        raise InvalidPipeline(problems.entries)
     planned = Planned(pipeline, chosen, secrets, inputs, inputs[0].columns, chain, plugins)
     for key, model, _, schema in planned.outputs():
         with problems.at(*key):
             model.check(schema)
     check_standard_output(planned.outputs(), problems)
-    if problems.found:
-        raise InvalidPipeline(problems.found)
+    if problems.entries:
+        raise InvalidPipeline(problems.entries)
     return planned
 
 

@@ -38,14 +38,14 @@ class InvalidPipeline(InvalidArgument):
         self.file = file
         self.lines = dict(lines or {})
         where = [(line_of(problem.key, self.lines), problem) for problem in self.problems]
-        where.sort(key=lambda one: one[0] or 0)
+        where.sort(key=lambda pair: pair[0] or 0)
         if len(where) == 1:
             ((line, problem),) = where
             place = f"{file}:{line}: " if file and line else f"{file}: " if file else ""
             super().__init__(f"{place}{problem}")
         else:
-            told = [f"  line {line}: {problem}" if line else f"  {problem}" for line, problem in where]
-            super().__init__("\n".join([f"{file or 'the pipeline'} has {len(where)} errors:", *told]))
+            texts = [f"  line {line}: {problem}" if line else f"  {problem}" for line, problem in where]
+            super().__init__("\n".join([f"{file or 'the pipeline'} has {len(where)} errors:", *texts]))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.problems, self.file, self.lines)
@@ -67,12 +67,12 @@ class Problems:
 
     def __init__(self, hidden: Callable[[str], str] = str) -> None:
         """hidden: a text without the values of variables."""
-        self.found: list[Problem] = []
+        self.entries: list[Problem] = []
         self.hidden = hidden
 
     def add(self, key: Key, text: str, cause: Exception | None = None) -> None:
         error, service = (None, "") if cause is None else (type(cause), service_of(cause))
-        self.found.append(Problem(key, self.hidden(in_keys(text)), error, service))
+        self.entries.append(Problem(key, self.hidden(in_keys(text)), error, service))
 
     @contextlib.contextmanager
     def at(self, *key: str | int) -> Iterator[None]:

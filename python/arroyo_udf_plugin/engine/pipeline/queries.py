@@ -38,8 +38,8 @@ def _alone(select: Select, given: pa.Schema) -> Iterator[tuple[Key, str]]:
 def in_words(error: WrongQuery, given: pa.Schema) -> str:
     """With what to write instead of a column that is not there. Outside quotes, capitals are small letters in SQL."""
     text = str(error)
-    if (found := _COLUMN.fullmatch(text)) is None:
+    if (match := _COLUMN.fullmatch(text)) is None:
         return text
-    name = found[1].replace('"', "").rpartition(".")[2]
+    name = match[1].replace('"', "").rpartition(".")[2]
     quoted = [column for column in given.names if column.lower() == name and column != name]
     return f'{text}: write "{quoted[0]}", in double quotes' if quoted else f"{text}: {nearest(name, given.names)}"

@@ -58,27 +58,27 @@ class Choice:
         """texts: "FILE:NUMBER" or "FILE:FIRST-LAST". Raises InvalidArgument."""
         rows = []
         for text in texts:
-            found = _ROW.fullmatch(text)
-            if found is None:
+            match = _ROW.fullmatch(text)
+            if match is None:
                 raise InvalidArgument(f"{text!r} is no row: write FILE:NUMBER or FILE:FIRST-LAST, such as a.csv:7")
-            rows.append((found[1], int(found[2]), int(found[3] or found[2])))
+            rows.append((match[1], int(match[2]), int(match[3] or match[2])))
         if again and not rows:
             raise InvalidArgument("rows that were replayed come twice if they are replayed again: name them with --row")
         return cls(rows, again)
 
     def has(self, origin: Origin) -> bool:
         file, number = origin
-        return not self.rows or any(file == one and first <= number <= last for one, first, last in self.rows)
+        return not self.rows or any(file == other and first <= number <= last for other, first, last in self.rows)
 
     def check(self, origins: Iterable[Origin], place: str) -> None:
         """Raises InvalidArgument if a row was chosen of which there is no letter."""
         known = list(origins)
         for file, first, last in self.rows:
-            if not any(file == one and first <= number <= last for one, number in known):
+            if not any(file == other and first <= number <= last for other, number in known):
                 what = f"row {first}" if first == last else f"row from {first} to {last}"
-                files = sorted({one for one, _ in known})[:3]
-                told = f"; there are some of {', '.join(files)}" if files else ""
-                raise InvalidArgument(f"{place}: there is no dead letter of {file}, {what}{told}")
+                files = sorted({other for other, _ in known})[:3]
+                hint = f"; there are some of {', '.join(files)}" if files else ""
+                raise InvalidArgument(f"{place}: there is no dead letter of {file}, {what}{hint}")
 
 
 @dataclasses.dataclass
@@ -140,10 +140,10 @@ class LetterSource:
             else:
                 latest[origin] = at
                 there[origin] += 1
-        waiting = sorted(one for one in there if self._choice.again or there[one] > replayed.times(one))
+        waiting = sorted(row for row in there if self._choice.again or there[row] > replayed.times(row))
         self._counts.replayed_before = len(there) - len(waiting)
-        rows = letters.take(pa.array([latest[one] for one in waiting], pa.int64())).combine_chunks()
-        return Letters(rows, [(one, there[one]) for one in waiting], replayed, self._ended)
+        rows = letters.take(pa.array([latest[row] for row in waiting], pa.int64())).combine_chunks()
+        return Letters(rows, [(row, there[row]) for row in waiting], replayed, self._ended)
 
     def close(self) -> None: ...
 
@@ -185,11 +185,11 @@ class _Replayed:
 
     @classmethod
     def read(cls, position: Json) -> _Replayed:
-        found = cls()
+        replayed = cls()
         for file, times in position.items():
             for n_times, numbers in times.items():
-                found._times |= {(file, number): int(n_times) for number in numbers}
-        return found
+                replayed._times |= {(file, number): int(n_times) for number in numbers}
+        return replayed
 
     def times(self, origin: Origin) -> int:
         return self._times.get(origin, 0)
@@ -198,10 +198,10 @@ class _Replayed:
         self._times[origin] = times
 
     def position(self) -> Json:
-        told: dict[str, dict[str, list[int]]] = {}
+        positions: dict[str, dict[str, list[int]]] = {}
         for (file, number), times in self._times.items():
-            told.setdefault(file, {}).setdefault(str(times), []).append(number)
-        return told
+            positions.setdefault(file, {}).setdefault(str(times), []).append(number)
+        return positions
 
 
 def _origins(letters: pa.Table) -> list[Origin]:
@@ -219,7 +219,7 @@ class LetterInput(OpenInput):
         return None
 
     def event_time(self) -> EventClock | None:
-        return None if self.told.event_time is None else StillTime()
+        return None if self.declaration.event_time is None else StillTime()
 
     def admit(self, rows: Rows) -> list[Block | Dead]:
         block = self.columns.block(rows)
@@ -246,7 +246,7 @@ def replaying(planned: Planned, choice: Choice, ended: Callable[[], None]) -> tu
         return pa.Table.from_batches(model.shown(schema), schema)
 
     source = LetterSource(name, schema, read, choice, ended, counts)
-    replayed = LetterInput(source, Columns(schema), like.told, like.secrets, like.failures, like)
+    replayed = LetterInput(source, Columns(schema), like.declaration, like.secrets, like.failures, like)
     return dataclasses.replace(planned, inputs=[replayed]), counts
 
 
@@ -270,7 +270,7 @@ def _reasons(planned: Planned) -> Iterator[str]:
     for place in (None, *range(len(pipeline.operators))):
         if len(routes.entries(place)) + bool(routes.sinks_after(place)) > 1:
             yield f"its rows go several ways, and a dead letter does not say on which of them it failed: {_INSTEAD}"
-    if any(one.is_over_all_rows for one in pipeline.operators):
+    if any(described.is_over_all_rows for described in pipeline.operators):
         yield f"a query over all rows has answered without them: {_INSTEAD}"
     if getattr(pipeline.dead_letters, "key", ()):
         yield "a table with a key has one letter of a row, however often it failed: leave out the key"

@@ -15,7 +15,7 @@ _SOURCE = "source"
 
 def routes_of(pipeline: Pipeline, problems: Problems) -> Routes | None:
     """None: there are problems."""
-    before_it = len(problems.found)
+    before_it = len(problems.entries)
     places: dict[str, Place] = {_SOURCE: None}
     for number, name in enumerate(pipeline.sources, 1):
         if name in places:
@@ -36,7 +36,7 @@ def routes_of(pipeline: Pipeline, problems: Problems) -> Routes | None:
         if inputs is not None:
             if operator.after is not None:
                 problems.add((*key, "after"), f"a {operator.type} has {operator.inputs_key}: leave it out")
-            own = [place_of(one, (*key, *at), None) for at, one in inputs]
+            own = [place_of(input_name, (*key, *at), None) for at, input_name in inputs]
             before.append(own[0])
             beside[place] = own[1:]
         else:
@@ -46,22 +46,24 @@ def routes_of(pipeline: Pipeline, problems: Problems) -> Routes | None:
         places[name] = place
     last = len(before) - 1 if before else None
     sinks = [place_of(sink.after, ("sinks", number, "after"), last) for number, sink in enumerate(pipeline.sinks)]
-    if len(problems.found) > before_it:
+    if len(problems.entries) > before_it:
         return None
-    gathering = [place for place, one in enumerate(pipeline.operators) if one.gathers]
+    gathering = [place for place, described in enumerate(pipeline.operators) if described.gathers]
     routes = Routes(before, sinks, gathering, beside)
     for place in beside:
         if pipeline.parallelism == 1 and not _have_windows(pipeline, routes, place):
             continue  # whatever is gathered, it is there
         if place in gathering and not pipeline.operators[place].is_of_one_time:
             continue  # rows that were not gathered are now
-        gathered = {routes.is_behind_gathering(one) or one in gathering for one in routes.inputs(place)}
+        gathered = {
+            routes.is_behind_gathering(input_place) or input_place in gathering for input_place in routes.inputs(place)
+        }
         if len(gathered) > 1:
             text = "some of its rows are results of windows, and others are not: group all of them, or none"
             problems.add(("operators", place), text)
     for number, name in enumerate(["", *pipeline.sources]):
-        one = place_of_source(number)
-        if (number or pipeline.sources) and not routes.after(one) and not routes.sinks_after(one):
+        source = place_of_source(number)
+        if (number or pipeline.sources) and not routes.after(source) and not routes.sinks_after(source):
             key = ("sources", name) if number else ("source",)
             problems.add(key, "nothing takes its rows: name it in the `after` of an operator, or leave it out")
     for place in range(len(before)):
@@ -69,7 +71,7 @@ def routes_of(pipeline: Pipeline, problems: Problems) -> Routes | None:
             problems.add(
                 ("operators", place), "nothing takes its rows: name it in the `after` of a sink, or leave it out"
             )
-    return None if len(problems.found) > before_it else routes
+    return None if len(problems.entries) > before_it else routes
 
 
 def _have_windows(pipeline: Pipeline, routes: Routes, place: Place) -> bool:
@@ -83,7 +85,7 @@ def _have_windows(pipeline: Pipeline, routes: Routes, place: Place) -> bool:
 
 def operator_names(pipeline: Pipeline) -> list[str]:
     """Of the operators, for people; each once."""
-    return each_once([one.name or one.default_name for one in pipeline.operators])
+    return each_once([operator.name or operator.default_name for operator in pipeline.operators])
 
 
 def sink_names(pipeline: Pipeline) -> list[str]:

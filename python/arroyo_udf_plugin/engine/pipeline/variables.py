@@ -44,11 +44,11 @@ class Secrets:
 
     def hidden(self, text: str) -> str:
         """The text with `${NAME}` for the values."""
-        return self._pattern.sub(lambda found: self._written[found[0]], text) if self._written else text
+        return self._pattern.sub(lambda match: self._written[match[0]], text) if self._written else text
 
     def shown(self, text: str) -> str:
         """The reverse of `hidden`."""
-        return VARIABLE.sub(lambda found: self._values.get(found[2], found[0]), text)
+        return VARIABLE.sub(lambda match: self._values.get(match[2], match[0]), text)
 
 
 def _form(value: str) -> str:
@@ -84,7 +84,7 @@ def _problems(key: Key, text: str, environment: Mapping[str, str]) -> Iterator[P
 
 
 def _value(text: str, environment: Mapping[str, str]) -> str:
-    return VARIABLE.sub(lambda found: found[0][1:] if found[1] else environment[found[2]], text)
+    return VARIABLE.sub(lambda match: match[0][1:] if match[1] else environment[match[2]], text)
 
 
 def _texts(data: Any, key: Key) -> Iterator[tuple[Key, str]]:

@@ -71,10 +71,10 @@ def _timestamp(cursor: Cursor) -> pa.DataType:
     unit = "ns"
     if cursor.now is not None and cursor.now.text == "(":
         at, inner = cursor.offset, cursor.brackets()
-        found = _UNITS.get(inner[0].text) if len(inner) == 1 else None
-        if found is None:
+        parsed_unit = _UNITS.get(inner[0].text) if len(inner) == 1 else None
+        if parsed_unit is None:
             raise Wrong("write TIMESTAMP(0), (3), (6) or (9): seconds, milli-, micro- or nanoseconds", at)
-        unit = found
+        unit = parsed_unit
     if cursor.take("with", "time", "zone"):
         return pa.timestamp(unit, "UTC")
     cursor.take("without", "time", "zone")

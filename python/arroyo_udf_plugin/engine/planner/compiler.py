@@ -123,7 +123,7 @@ class _Compiler:
             self._views[statement.table] = statement
         else:
             if isinstance(statement, Insert) and statement.table in [
-                one.table for one in self._outputs if isinstance(one, Insert)
+                output.table for output in self._outputs if isinstance(output, Insert)
             ]:
                 raise Wrong(f"{statement.table} is inserted into already: name another table", statement.at)
             self._outputs.append(statement)
@@ -167,14 +167,14 @@ class _Compiler:
             )
         if not self.wrong:
             self.wrong += self._settings.check_windows(flow.operators)
-        if any(one.text is not None for one in self.wrong):
+        if any(problem.text is not None for problem in self.wrong):
             raise self._text.refused(self.wrong)
         first, *others = self._sources.values()  # each output has a table
         name = re.sub(r"[^A-Za-z0-9_.-]", "_", Path(self._text.file).stem).lstrip("_.-")[:100] or "query"
         pipeline = Pipeline(
             name=name,
             source=first.model,
-            sources={one.name: NamedSource(source=one.model, event_time=one.event_time) for one in others},
+            sources={source.name: NamedSource(source=source.model, event_time=source.event_time) for source in others},
             operators=flow.operators,
             sinks=flow.sinks,
             dead_letters=self._settings.letters(),
@@ -182,7 +182,7 @@ class _Compiler:
             checkpoints=self._settings.checkpoints(),
         )
         own: dict[Key, int] = {("source",): first.at, ("event_time",): first.at}
-        own |= {("sources", one.name): one.at for one in others}
+        own |= {("sources", source.name): source.at for source in others}
         return Compiled(pipeline, {**flow.places, **own, **self._settings.places})
 
     def _output(self, flow: Flow, output: Insert | SelectStatement) -> None:
@@ -265,9 +265,9 @@ class _Compiler:
         """A query that needs all rows, if they end."""
         known = {**ctes, **query.ctes}
         inner, ranges = {}, []
-        for number, one in enumerate(queries_in(query.part, self._udfs), 1):
-            inner[one.at] = self._query(flow, one, known, f"{name}_{number}", None, with_time=False)
-            ranges.append(range(one.at, one.part[-1].end))
+        for number, inner_query in enumerate(queries_in(query.part, self._udfs), 1):
+            inner[inner_query.at] = self._query(flow, inner_query, known, f"{name}_{number}", None, with_time=False)
+            ranges.append(range(inner_query.at, inner_query.part[-1].end))
         tables = {}
         for table, at in tables_in(query.part, [*known, *self._tables, *self._views]):
             if not any(at in own for own in ranges):
@@ -276,7 +276,7 @@ class _Compiler:
         sources = {source for node in nodes for source in flow.sources_of(node.operator)}
         if not nodes and (first := first_table(query.part)) is not None:
             self._named(flow, *first, known)  # says that there is none
-        if not nodes or any(one.name in sources and not one.model.ends for one in self._sources.values()):
+        if not nodes or any(source.name in sources and not source.model.ends for source in self._sources.values()):
             raise Wrong(query.why.text, query.why.at)  # whoever selects from it has these sources, too
         return built(self._text, self._udfs, flow, query, tables, inner, ranges, name, wanted)
 
@@ -292,8 +292,8 @@ class _Compiler:
         """A query whose results come while rows come. Raises Unending for another one."""
         known = {**ctes, **query.ctes}
         if isinstance(query, UnionText):
-            nodes = [self._query(flow, one, known, name, wanted, with_time) for one in query.queries]
-            self._built[id(query)] = node = united(flow, nodes, [one.at for one in query.queries], name)
+            nodes = [self._query(flow, branch, known, name, wanted, with_time) for branch in query.queries]
+            self._built[id(query)] = node = united(flow, nodes, [branch.at for branch in query.queries], name)
             return node
         check_meaning(self._text, query.expressions)
         before, scope, late = self._from(flow, query, known, name)
@@ -339,7 +339,7 @@ class _Compiler:
         relation = query.relation
         inner, known, view = relation.query, ctes, self._views.get(relation.name or "")
         if relation.name is not None and relation.name in ctes:
-            inner, known = ctes[relation.name], {name: one for name, one in ctes.items() if name != relation.name}
+            inner, known = ctes[relation.name], {name: cte for name, cte in ctes.items() if name != relation.name}
         elif isinstance(view, CreateView):
             inner, known = view.query, {}
         first = asked_first(query.where, inner, relation.alias) if isinstance(inner, QueryText) else None
@@ -413,20 +413,20 @@ class _Compiler:
         schema = self._described(table, lambda: _schema_of(model))
         items, required = self._columns(table, model.names_in_sql, schema)
         computed = [column.name for column in table.columns or () if column.generated and column.not_null]
-        found = event_time_of(self._text, table, items, schema, self._udfs)
-        if found is not None and self._with_times:
-            items[TIME] = as_time(found.expression, found.type)
-            if found.is_computed:
-                computed.append(found.model.column)
+        event_time = event_time_of(self._text, table, items, schema, self._udfs)
+        if event_time is not None and self._with_times:
+            items[TIME] = as_time(event_time.expression, event_time.type)
+            if event_time.is_computed:
+                computed.append(event_time.model.column)
             else:
-                required = [*required, found.model.column]
+                required = [*required, event_time.model.column]
         node = source = flow.source(schema, table.name) if self._sources else Node(SOURCE, schema)
         if required or list(items.items()) != [(name, quoted(name)) for name in schema.names]:
             node = flow.query(node, SelectItems(items, None, table.name, required), table.name, table.at)
         node = flow.required(node, computed, table.name, table.at)
-        if found is not None:
-            node = node.with_times(times_of(found, node.schema))
-        return _Source(source.operator, model, None if found is None else found.model, node, table.at)
+        if event_time is not None:
+            node = node.with_times(times_of(event_time, node.schema))
+        return _Source(source.operator, model, None if event_time is None else event_time.model, node, table.at)
 
     def _columns(
         self, table: CreateTable, names: Mapping[str, str], schema: pa.Schema
@@ -449,10 +449,10 @@ class _Compiler:
                 )
             given = schema.field(source).type
             given = pa.string() if isinstance(given, CellType) else given
-            found = cast_to(quoted(source), given, column.type)
-            if found is None:
+            converted = cast_to(quoted(source), given, column.type)
+            if converted is None:
                 raise Wrong(f"{column.name} is {given} where it is read, not {column.type}: write that type", column.at)
-            items[column.name] = found
+            items[column.name] = converted
             required += [source] if column.not_null else []
         return items, required
 
@@ -460,17 +460,17 @@ class _Compiler:
         """The expression of a column that is computed, in its type."""
         text, part = self._text.cut(column.generated), column.generated
         given = type_of(self._text, part, SelectItems({column.name: text}, None, table.name), schema, self._udfs)
-        found = cast_to(text, given, column.type)
-        if found is None:
+        converted = cast_to(text, given, column.type)
+        if converted is None:
             raise Wrong(f"{column.name} is {column.type}, and this is {given}: write CAST(... AS ...)", part[0].start)
-        return found
+        return converted
 
     def _described(self, table: CreateTable, make: Any) -> Any:
         """What a connector makes of the options; its errors have the table's place."""
         try:
             return make()
         except pydantic.ValidationError as error:
-            texts = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()]
+            texts = [f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors()]
             raise Wrong(f"table {table.name}: {'; '.join(texts)}", table.at) from None
         except (ArroyoUdfError, OSError) as error:
             raise Wrong(f"table {table.name}: {error}", table.at) from None

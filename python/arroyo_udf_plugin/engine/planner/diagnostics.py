@@ -59,13 +59,15 @@ def check_meaning(text: Text, expressions: Iterable[Expression]) -> None:
         if not isinstance(node, Operation):
             continue
         if node.operators[0] == "similar":
-            told = "SIMILAR TO would be a regular expression of any part of the text: write LIKE, or ~ '^(San|Santa) '"
-            raise Wrong(told, _of_name(node.part, "similar", node.start))
+            reason = (
+                "SIMILAR TO would be a regular expression of any part of the text: write LIKE, or ~ '^(San|Santa) '"
+            )
+            raise Wrong(reason, _of_name(node.part, "similar", node.start))
         interval = next((child for child in node.children if _has_days(text, child)), None)
         if node.operators[0] in _COMPARISONS and interval is not None:
-            told = "days and hours of intervals are compared one by one, so that 31 hours are less than 1 day: "
+            reason = "days and hours of intervals are compared one by one, so that 31 hours are less than 1 day: "
             other = f"a > b + {text.cut(interval.part)}"
-            raise Wrong(f"{told}write {other} instead of a - b > {text.cut(interval.part)}", interval.start)
+            raise Wrong(f"{reason}write {other} instead of a - b > {text.cut(interval.part)}", interval.start)
 
 
 def _has_days(text: Text, expression: Expression) -> bool:
@@ -89,13 +91,13 @@ def check_syntax(text: Text, part: Tokens) -> None:
     try:
         context().sql(_readable(text.text, part))
     except Exception as error:
-        if (found := _PARSER.search(str(error))) is None:
+        if (match := _PARSER.search(str(error))) is None:
             return  # what names mean is not known to it yet
-        place = _PLACE.search(found[1])
-        told = expected(_PLACE.sub("", found[1]))
-        if "MATCH_CONDITION" in told:
-            told = "ASOF JOIN is not supported: write JOIN ... ON a.window = b.window"
-        raise Wrong(told, _offset(text.text, place) if place else end) from None
+        place = _PLACE.search(match[1])
+        reason = expected(_PLACE.sub("", match[1]))
+        if "MATCH_CONDITION" in reason:
+            reason = "ASOF JOIN is not supported: write JOIN ... ON a.window = b.window"
+        raise Wrong(reason, _offset(text.text, place) if place else end) from None
 
 
 def _readable(text: str, part: Tokens) -> str:
@@ -124,26 +126,26 @@ def wrong_query(
     """part: of the text in which it is wrong; empty: not known. ungrouped: columns that rows have, and groups not."""
     text = str(error)
     at = part[0].start if part else query.at
-    if found := _COLUMN.search(text):
-        name = found[1].replace('"', "").split(".")
+    if match := _COLUMN.search(text):
+        name = match[1].replace('"', "").split(".")
         if name[-1] in ungrouped:
-            told = f"{name[-1]} is neither in GROUP BY nor in an aggregate: write it there, or max({name[-1]})"
-            return Wrong(told, _of_name(part, name[-1], at))
+            hint = f"{name[-1]} is neither in GROUP BY nor in an aggregate: write it there, or max({name[-1]})"
+            return Wrong(hint, _of_name(part, name[-1], at))
         known = [column for column in schema.names if not column.startswith("__")]
         offset = _of_name(part, name[-1], at)
         if any(token.start == offset and token.kind == "quoted" for token in part):
-            told = f"{nearest(name[-1], known)}, or '{name[-1]}' in single quotes for a text"
+            hint = f"{nearest(name[-1], known)}, or '{name[-1]}' in single quotes for a text"
         else:
-            told = nearest_column(name[-1], known)
-        return Wrong(f"there is no column {'.'.join(name)}: {told}", offset)
-    if found := _FUNCTION.search(text) or _OPERATOR.search(text):
-        return Wrong(_unknown(found[1], functions), _of_name(part, found[1], at))
-    if found := _TYPE.fullmatch(text):
-        instead = nearest(found[1].upper(), _TYPES)
-        return Wrong(f"{text}: {instead}", _of_name(part, found[1].split(" ")[0], at))
-    if found := _FIELD.fullmatch(text):
+            hint = nearest_column(name[-1], known)
+        return Wrong(f"there is no column {'.'.join(name)}: {hint}", offset)
+    if match := _FUNCTION.search(text) or _OPERATOR.search(text):
+        return Wrong(_unknown(match[1], functions), _of_name(part, match[1], at))
+    if match := _TYPE.fullmatch(text):
+        instead = nearest(match[1].upper(), _TYPES)
+        return Wrong(f"{text}: {instead}", _of_name(part, match[1].split(" ")[0], at))
+    if match := _FIELD.fullmatch(text):
         fields = {inner.name for type_ in schema.types if pa.types.is_struct(type_) for inner in type_}
-        return Wrong(f"{text}: {nearest(found[1], sorted(fields))}", _of_name(part, found[1], at))
+        return Wrong(f"{text}: {nearest(match[1], sorted(fields))}", _of_name(part, match[1], at))
     if _AGGREGATE.search(text):
         return Unending("an aggregate needs a GROUP BY with a window: write GROUP BY tumble(interval '1 minute')", at)
     return (Unending if text == NOT_BY_ROW else Wrong)(" ".join(text.split()), at)
@@ -151,7 +153,7 @@ def wrong_query(
 
 def nearest_column(name: str, known: Collection[str]) -> str:
     """As `nearest`; a name that SQL would read in lower case has its quotes."""
-    same = [one for one in known if one.lower() == name.lower() and one != name]
+    same = [column for column in known if column.lower() == name.lower() and column != name]
     return f"write {quoted(same[0])}, with these quotes" if same else nearest(name, known)
 
 
@@ -169,5 +171,5 @@ def _unknown(name: str, functions: Collection[str]) -> str:
 
 def _of_name(part: Tokens, name: str, otherwise: int) -> int:
     """Where a name, or an operator, is in a range."""
-    found = [token.start for token in part if (token.name or token.text).lower() == name.lower()]
-    return found[0] if found else otherwise
+    starts = [token.start for token in part if (token.name or token.text).lower() == name.lower()]
+    return starts[0] if starts else otherwise

@@ -72,12 +72,12 @@ class EarlyConditions:
         merged = {name for join in self._query.joins for name in join.using}
         for column in condition.columns:
             first = column.path[0]
-            found = [first] if len(column.path) > 1 and first in self._tables else None
-            if found is None:
-                found = [table for table, names in self._tables.items() if first in names]
-            if len(found) != 1 or first in merged:
+            tables = [first] if len(column.path) > 1 and first in self._tables else None
+            if tables is None:
+                tables = [table for table, names in self._tables.items() if first in names]
+            if len(tables) != 1 or first in merged:
                 return None
-            owners.add(list(self._tables).index(found[0]))
+            owners.add(list(self._tables).index(tables[0]))
         return owners
 
     def _place(self, owners: set[int]) -> int | None:
@@ -101,8 +101,8 @@ class EarlyConditions:
         texts = [condition.text(self._text, scope.texts([condition])) for condition in conditions]
         where = "\n) AND (".join(texts)
         try:
-            found = self._flow.query(node, Select(None, f"({where}\n)"), "where", self._query.at)
+            filtered = self._flow.query(node, Select(None, f"({where}\n)"), "where", self._query.at)
         except WrongQuery as error:
             part = [token for condition in conditions for token in condition.part]
             raise wrong_query(error, part, self._query, node.schema, self._udfs) from None
-        return found.as_known(node)
+        return filtered.as_known(node)

@@ -67,27 +67,27 @@ def event_time_of(
         return TableTime(model, expression, type_, not is_read)
     part = watermark.expression
     used = items.keys() & {token.name for token in part if token.name}
-    if own or any(items[one] != quoted(one) for one in used):
-        own |= {one: items[one] for one in items if one in used}
+    if own or any(items[column] != quoted(column) for column in used):
+        own |= {column: items[column] for column in items if column in used}
     given = Query(Select(own), schema).schema if own else schema
-    found = type_of(text, part, Select({"watermark": text.cut(part)}), given, functions)
-    if not _may_be_time(found):
+    watermark_type = type_of(text, part, Select({"watermark": text.cut(part)}), given, functions)
+    if not _may_be_time(watermark_type):
         instead = f"write {name} - INTERVAL '5 seconds'"
-        raise Wrong(f"a watermark is a TIMESTAMP, and this is {found}: {instead}", part[0].start)
+        raise Wrong(f"a watermark is a TIMESTAMP, and this is {watermark_type}: {instead}", part[0].start)
     model = EventTime(column=name, idle=idle, computed=own, watermark=text.cut(part))
     return TableTime(model, expression, type_, not is_read)
 
 
-def times_of(found: TableTime, schema: pa.Schema) -> dict[str, tuple[int, int]]:
+def times_of(table_time: TableTime, schema: pa.Schema) -> dict[str, tuple[int, int]]:
     """The column of event times among those of a table, as of `Node.times`: one with fewer digits than what is read, or
     without its time zone, is another time."""
-    name = found.model.column
+    name = table_time.model.column
     if name not in schema.names or not _may_be_time(type_ := schema.field(name).type):
         return {}
-    zones = [getattr(one, "tz", None) for one in (found.type, type_)]
+    zones = [getattr(time_type, "tz", None) for time_type in (table_time.type, type_)]
     if zones[1] is None and zones[0] not in (None, "UTC"):
         return {}
-    read, shown = _step(found.type), _step(type_)
+    read, shown = _step(table_time.type), _step(type_)
     return {name: (-shown, shown) if shown > read else (0, 0)}
 
 
@@ -106,10 +106,10 @@ def type_of(text: Text, part: Tokens, select: Select, schema: pa.Schema, functio
     for call in expression.calls_of(functions):
         raise Wrong(f"CREATE TABLE cannot call {call.name}, a function of a plugin: call it in a view", call.start)
     try:
-        (found,) = Query(select, schema).schema.types
+        (type_,) = Query(select, schema).schema.types
     except WrongQuery as error:
         raise wrong_query(error, part, QueryText((), {}, (), _NOWHERE, (), part[0].start), schema, functions) from None
-    return found
+    return type_
 
 
 def _may_be_time(type_: pa.DataType) -> bool:

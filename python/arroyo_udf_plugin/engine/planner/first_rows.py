@@ -34,7 +34,7 @@ def asked_first(where: Iterable[Expression], inner: QueryText, table: str) -> Ca
     named = {item.alias: call for item in items for call in calls if item.expression.bare is call and item.alias}
     if len(calls) != 1 or not is_number(calls[0]) or inner.group:
         return None
-    return next((found for one in where if (found := first_of(one, named, table)) is not None), None)
+    return next((first for condition in where if (first := first_of(condition, named, table)) is not None), None)
 
 
 class FirstRowsQuery:
@@ -62,9 +62,9 @@ class FirstRowsQuery:
         items: tuple[Star | Item, ...] = (Star(None, {}, self._query.at), *own)
         query = dataclasses.replace(self._query, ctes={}, first=None)
         rows = self._rounds(dataclasses.replace(query, items=items), self._node, f"{self._name}_rows", True)
-        found = self._deduplicated(rows.built(with_time=True), list(keys))
+        deduplicated = self._deduplicated(rows.built(with_time=True), list(keys))
         number: dict[Expression, str] = dict.fromkeys(self._numbers(), "arrow_cast(1, 'UInt64')")
-        return self._rounds(dataclasses.replace(query, where=()), found, self._name, False, number).built(
+        return self._rounds(dataclasses.replace(query, where=()), deduplicated, self._name, False, number).built(
             wanted, with_time
         )
 
@@ -87,7 +87,7 @@ class FirstRowsQuery:
     def _keys(self) -> Sequence[Expression]:
         """Those that rows are told apart by. Raises Unending for rows that are none of a stream."""
         call = self._number
-        if any(one is not call for one in self._numbers()):
+        if any(number is not call for number in self._numbers()):
             raise Unending("QUALIFY is not supported beside other functions with OVER", call.start)
         over = over_of(call)
         if over is None:
@@ -113,8 +113,8 @@ class FirstRowsQuery:
             return False
         name: str | None = column.path[-1]
         if self._scope is not None:
-            found = self._scope.meant(column)
-            name = None if found is None or found[1] else found[0]
+            meant = self._scope.meant(column)
+            name = None if meant is None or meant[1] else meant[0]
         elif len(column.path) > 1 and column.path[:-1] != (self._query.relation.alias,):
             return False
         least, most = self._node.times.get(name or "", (0, 1))

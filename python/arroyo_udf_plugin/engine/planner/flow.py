@@ -170,13 +170,13 @@ class Flow:
         """A query over all rows of these nodes. udfs: that it calls, by the name that it has for them. Raises
         WrongQuery."""
         inputs = Inputs({table: node.schema for table, node in tables.items()})
-        functions = {one: udf.function for one, udf in udfs.items()}
+        functions = {called: udf.function for called, udf in udfs.items()}
         schema = Whole(sql, inputs.tables, functions).schema
         operator = WholeQuery(
             name=self._named(name),
             tables={table: node.operator for table, node in tables.items()},
             sql=sql,
-            functions={one: udf.file for one, udf in udfs.items()},
+            functions={called: udf.file for called, udf in udfs.items()},
             isolation=self.settings.isolation,
             workers=self.settings.workers,
             memory_limit=self.settings.memory_limit,
@@ -186,23 +186,23 @@ class Flow:
 
     def sources_of(self, operator: str) -> set[str]:
         """The sources, by name, whose rows an operator has; of a source, itself."""
-        _, before = self._found(operator)
+        _, before = self._with_inputs(operator)
         return {source for other in before for source in self.sources_of(other)} or {operator}
 
-    def _found(self, operator: str) -> tuple[DescribedOperator | None, Iterable[str]]:
+    def _with_inputs(self, operator: str) -> tuple[DescribedOperator | None, Iterable[str]]:
         """An operator, and those whose rows it gets, by name; of a source, nothing."""
-        place = next((place for place, one in enumerate(self.operators) if one.name == operator), None)
+        place = next((place for place, declared in enumerate(self.operators) if declared.name == operator), None)
         if place is None:
             return None, ()
-        one = self.operators[place]
-        if (inputs := one.named_inputs()) is not None:
-            return one, [name for _, name in inputs]
-        return one, [one.after or (self.operators[place - 1].name or "" if place else SOURCE)]
+        declared = self.operators[place]
+        if (inputs := declared.named_inputs()) is not None:
+            return declared, [name for _, name in inputs]
+        return declared, [declared.after or (self.operators[place - 1].name or "" if place else SOURCE)]
 
     def _have_waited(self, operator: str) -> bool:
         """Whether its rows are results of windows: those are not late."""
-        one, before = self._found(operator)
-        return isinstance(one, WaitingOperator) or any(map(self._have_waited, before))
+        declared, before = self._with_inputs(operator)
+        return isinstance(declared, WaitingOperator) or any(map(self._have_waited, before))
 
     def join(self, left: Node, right: Node, operator: Join, at: int) -> Node:
         """Raises WrongQuery."""

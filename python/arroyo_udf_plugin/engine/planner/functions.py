@@ -53,39 +53,41 @@ def loaded(files: Sequence[str], called: Mapping[str, int] | None = None) -> Ite
 
     Raises InvalidArgument for two functions of one name, what building and loading raise, and Wrong for a package's.
     """
-    found: dict[str, PlannedUdf] = {}
+    udfs: dict[str, PlannedUdf] = {}
     with contextlib.ExitStack() as open_:
         for file in files:
             plugin = open_.enter_context(load(plugin_for(Path(file))))
             for name, function in plugin.functions.items():
-                if name.lower() in found:
+                if name.lower() in udfs:
                     raise InvalidArgument(
-                        f"{file} and {found[name.lower()].file} both have a function {name}: leave out one of them"
+                        f"{file} and {udfs[name.lower()].file} both have a function {name}: leave out one of them"
                     )
-                found[name.lower()] = PlannedUdf(file, function)
-        unknown = {name: at for name, at in (called or {}).items() if name not in found and name not in _own_names()}
+                udfs[name.lower()] = PlannedUdf(file, function)
+        unknown = {name: at for name, at in (called or {}).items() if name not in udfs and name not in _own_names()}
         known = installed() if unknown else {}
         for name in unknown.keys() & known.keys():
             try:
-                found[name] = _of_package(known[name], open_)
+                udfs[name] = _of_package(known[name], open_)
             except InvalidArgument as error:
                 raise Wrong(str(error), unknown[name]) from error
-        yield found
+        yield udfs
 
 
 def _of_package(candidates: Sequence[Installed], open_: contextlib.ExitStack) -> PlannedUdf:
-    one = candidates[0]
+    candidate = candidates[0]
     if len(candidates) > 1:
         packages = " and ".join(f"{other.package} ({other.value})" for other in candidates)
-        raise InvalidArgument(f"several packages have a function {one.name}, {packages}: name the file with --udf")
+        raise InvalidArgument(
+            f"several packages have a function {candidate.name}, {packages}: name the file with --udf"
+        )
     try:
-        plugin = open_.enter_context(load(plugin_for(one.file)))
-        if one.function not in plugin.functions:
-            instead = nearest(one.function, plugin.functions)
-            raise InvalidArgument(f"{one.file} has no function {one.function}: {instead}")
+        plugin = open_.enter_context(load(plugin_for(candidate.file)))
+        if candidate.function not in plugin.functions:
+            instead = nearest(candidate.function, plugin.functions)
+            raise InvalidArgument(f"{candidate.file} has no function {candidate.function}: {instead}")
     except (ArroyoUdfError, OSError) as error:
-        raise InvalidArgument(f"{one}: {error}") from error
-    return PlannedUdf(str(one.file), plugin.functions[one.function])
+        raise InvalidArgument(f"{candidate}: {error}") from error
+    return PlannedUdf(str(candidate.file), plugin.functions[candidate.function])
 
 
 def all_names() -> list[str]:

@@ -64,8 +64,8 @@ _SETS = {"rollup", "cube", "grouping", "all"}
 
 def has_windows(text: Text) -> bool:
     """Whether some query of a file has."""
-    found = tokens(text.text)
-    return any(token.word in WINDOWS and after.text == "(" for token, after in itertools.pairwise(found))
+    all_tokens = tokens(text.text)
+    return any(token.word in WINDOWS and after.text == "(" for token, after in itertools.pairwise(all_tokens))
 
 
 def as_time(text: str, given: pa.DataType) -> str:
@@ -173,8 +173,8 @@ class Grouped:
             return False
         if self._scope is None:
             return self._same[key] in self._node.windows
-        found = self._scope.meant(key)
-        return found is not None and found[0] in self._node.windows and not found[1]
+        meant = self._scope.meant(key)
+        return meant is not None and meant[0] in self._node.windows and not meant[1]
 
     def _meant(self, key: Expression) -> Expression:
         """What a number or an alias in GROUP BY stands for."""
@@ -197,7 +197,7 @@ class Grouped:
         call = expression.bare
         assert isinstance(call, CallExpression)
         word, at, kind = call.name, call.start, _KINDS[call.name]
-        intervals = [self._interval(one, word) for one in call.arguments]
+        intervals = [self._interval(argument, word) for argument in call.arguments]
         if len(intervals) != len(kind.lengths):
             raise Wrong(f"write {kind.example}", at)
         window = _Window(expression, _lengths(kind, intervals, at))
@@ -210,8 +210,8 @@ class Grouped:
     def _interval(self, expression: Expression, word: str) -> _Interval:
         at = expression.start
         try:
-            found = context().sql(f"SELECT {self._text.cut(expression.part)}").to_arrow_table().column(0)[0]
-            months, days, nanoseconds = found.as_py()
+            interval = context().sql(f"SELECT {self._text.cut(expression.part)}").to_arrow_table().column(0)[0]
+            months, days, nanoseconds = interval.as_py()
         except Exception:
             raise Wrong(f"write an interval for {word}, such as interval '1 hour'", at) from None
         length = int(days * DAY + nanoseconds)
@@ -326,11 +326,11 @@ class Grouped:
 
 def _lengths(kind: _Kind, intervals: Sequence[_Interval], at: int) -> Mapping[str, float]:
     """As of `_Window`. Raises Wrong."""
-    months = [one.months for one in intervals]
+    months = [interval.months for interval in intervals]
     if not any(months):
-        if max(one.length for one in intervals) > LONGEST:
+        if max(interval.length for interval in intervals) > LONGEST:
             raise Wrong(f"a window is no longer than {LONGEST // DAY} days: write a shorter interval", at)
-        return dict(zip(kind.lengths, (one.length / 1e9 for one in intervals), strict=True))
+        return dict(zip(kind.lengths, (interval.length / 1e9 for interval in intervals), strict=True))
     if not kind.months:
         raise Wrong("months differ in length: write days, as in session(interval '30 days')", at)
     if not all(months):

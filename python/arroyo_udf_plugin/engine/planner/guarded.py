@@ -67,7 +67,7 @@ class Guarded:
         written, done = [], part[0].start
         clauses = list(clauses_in(part))
         grouped = {
-            parsed(one).normal({}) for word, clause in clauses if word == "by" for one, _ in _parts(word, clause)
+            parsed(key).normal({}) for word, clause in clauses if word == "by" for key, _ in _parts(word, clause)
         }
         outer, self._around = self._around, _Around(grouped, self._names_in(clauses) if is_value else None)
         every = _group_by_all(part)
@@ -80,7 +80,7 @@ class Guarded:
                 self._around.joined = {}
             elif word == "join":  # a name without a table may be one of the next table, too
                 joined = self._around.joined
-                self._around.joined = {one: text for one, text in joined.items() if _is_qualified(one)}
+                self._around.joined = {column: text for column, text in joined.items() if _is_qualified(column)}
             for inner, is_expression in _parts(word, clause):
                 text = self._clause(word, parsed(inner), kind) if is_expression else self._bracketed(inner)
                 written += [self._text.text[done : inner[0].start], text]
@@ -98,15 +98,19 @@ class Guarded:
         if word not in _CONDITIONS:
             return self._written(expression, ())
         parts, texts = conjuncts(expression), dict[Expression, str]()
-        plain = [one for one in parts if self._is_plain(one)]
-        for one in parts:
+        plain = [condition for condition in parts if self._is_plain(condition)]
+        for condition in parts:
             guards = [*self._around.joined.values()] if word in ("where", "on") else []
-            if self._are_called([one]):
+            if self._are_called([condition]):
                 before = [other for other in parts if (other in plain or other in texts) and self._may_guard(other)]
                 guards += [self._decided(other, texts.get(other) or self._text.cut(other.part)) for other in before]
-            texts[one] = self._written(one, guards)
+            texts[condition] = self._written(condition, guards)
         if word == "on" and kind in ("inner", ""):
-            self._around.joined |= {one: self._decided(one, texts[one]) for one in plain if self._may_guard(one)}
+            self._around.joined |= {
+                condition: self._decided(condition, texts[condition])
+                for condition in plain
+                if self._may_guard(condition)
+            }
         text = expression.text(self._text, texts)
         is_moved = word in _COUNTED and self._udfs
         return f"CASE WHEN {_COUNTED[word]} >= 0 THEN ({text}\n) END" if is_moved else text
@@ -160,7 +164,7 @@ class Guarded:
         """guards: conditions of the rows that reach it. is_value: as of `query`."""
         if isinstance(node, Subquery):
             return self._bracketed(node.part, is_value)
-        if not any(isinstance(one, Subquery) or self._is_udf(one) for one in node.nodes()):
+        if not any(isinstance(child, Subquery) or self._is_udf(child) for child in node.nodes()):
             return self._text.cut(node.part)
         if isinstance(node, Logic):
             return self._logic(node, guards)
@@ -186,7 +190,7 @@ class Guarded:
 
     def _differs(self, argument: Expression) -> bool:
         """Whether it may have another value in another row."""
-        is_query = any(isinstance(one, Subquery) for one in argument.nodes())
+        is_query = any(isinstance(child, Subquery) for child in argument.nodes())
         return is_query or bool(argument.columns) or self._is_drawn(argument)
 
     def _is_drawn(self, node: Expression) -> bool:
@@ -196,7 +200,7 @@ class Guarded:
 
     def _are_called(self, nodes: Sequence[Expression]) -> bool:
         """Whether any function is, in some of these."""
-        return any(self._is_udf(one) for node in nodes for one in node.nodes())
+        return any(self._is_udf(child) for node in nodes for child in node.nodes())
 
     def _call(self, node: CallExpression, guards: Sequence[str]) -> str:
         check_arguments(node, self._udfs[node.name])
@@ -204,15 +208,15 @@ class Guarded:
             raise Wrong(f"{node.name} has one value for each row: leave OVER and FILTER out", node.start)
         if node.normal({}) in self._around.grouped:  # each group has it already
             guards = ()
-        arguments = [self._written(one, guards) for one in node.arguments]
+        arguments = [self._written(argument, guards) for argument in node.arguments]
         is_constant = not any(map(self._differs, node.arguments))
         if not guards and not is_constant:
             return f"{quoted(node.name)}({', '.join(arguments)})"
         condition = " AND ".join(dict.fromkeys([_FOR_EACH_ROW, *guards] if is_constant else guards))
         if guards:
             arguments = [
-                f"CASE WHEN {condition} THEN {text}\nEND" if one.may_fail else text
-                for one, text in zip(node.arguments, arguments, strict=True)
+                f"CASE WHEN {condition} THEN {text}\nEND" if argument.may_fail else text
+                for argument, text in zip(node.arguments, arguments, strict=True)
             ]
         if len(condition) > _LONGEST:
             raise Wrong(f"too much decides about this call of {node.name}: compute it in a view", node.start)
@@ -264,7 +268,7 @@ class Guarded:
 def _group_by_all(part: Tokens) -> Token | None:
     """The word ALL."""
     for place, token, depth in leveled(part):
-        words = [one.word for one in part[max(0, place - 2) : place]]
+        words = [before.word for before in part[max(0, place - 2) : place]]
         if not depth and token.word == "all" and words == ["group", "by"]:
             return token
     return None

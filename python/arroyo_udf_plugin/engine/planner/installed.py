@@ -64,11 +64,11 @@ class Installed:
 
 def installed() -> Mapping[str, list[Installed]]:
     """By name in lower case. Several packages may have functions of one name."""
-    found: dict[str, list[Installed]] = {}
+    functions: dict[str, list[Installed]] = {}
     for point in importlib.metadata.entry_points(group=GROUP):
         package = "?" if point.dist is None else f"{point.dist.name} {point.dist.version}"
-        found.setdefault(point.name.lower(), []).append(Installed(point.name, point.value, package))
-    return dict(sorted(found.items()))
+        functions.setdefault(point.name.lower(), []).append(Installed(point.name, point.value, package))
+    return dict(sorted(functions.items()))
 
 
 def _folders_of(package: str) -> list[Path]:

@@ -35,8 +35,8 @@ class Bounds:
     upper: int | None = None
 
     def and_(self, other: Bounds) -> Bounds:
-        lowers = [one for one in (self.lower, other.lower) if one is not None]
-        uppers = [one for one in (self.upper, other.upper) if one is not None]
+        lowers = [bound for bound in (self.lower, other.lower) if bound is not None]
+        uppers = [bound for bound in (self.upper, other.upper) if bound is not None]
         return Bounds(max(lowers, default=None), min(uppers, default=None))
 
 
@@ -49,14 +49,14 @@ class Intervals:
 
     def of(self, on: Expression) -> Bounds:
         """Raises Unending for months."""
-        found = Bounds()
+        bounds = Bounds()
         for condition in conjuncts(on):
-            for one, operator, other in _comparisons(condition):
-                found = found.and_(self._bounds(one, operator, other))
-        return found
+            for first, operator, other in _comparisons(condition):
+                bounds = bounds.and_(self._bounds(first, operator, other))
+        return bounds
 
-    def _bounds(self, one: Expression, operator: str, other: Expression) -> Bounds:
-        sum_, other_sum = self._sum(one), self._sum(other)
+    def _bounds(self, first: Expression, operator: str, other: Expression) -> Bounds:
+        sum_, other_sum = self._sum(first), self._sum(other)
         if sum_ is None or other_sum is None:
             return Bounds()
         (columns, constant), (others, further) = sum_, other_sum
@@ -85,12 +85,12 @@ class Intervals:
             length = self._length(bare)
             return None if length is None else ({}, length)
         if isinstance(bare, Operation) and bare.operators in (("+",), ("-",)) and len(bare.children) == 2:
-            one, other = map(self._sum, bare.children)
-            if one is not None and other is not None:
+            first, other = map(self._sum, bare.children)
+            if first is not None and other is not None:
                 sign = 1 if bare.operators == ("+",) else -1
-                names = {*one[0], *other[0]}
-                columns = {name: one[0].get(name, 0) + sign * other[0].get(name, 0) for name in names}
-                return columns, one[1] + sign * other[1]
+                names = {*first[0], *other[0]}
+                columns = {name: first[0].get(name, 0) + sign * other[0].get(name, 0) for name in names}
+                return columns, first[1] + sign * other[1]
         return None
 
     def _length(self, expression: Expression) -> int | None:
@@ -98,12 +98,12 @@ class Intervals:
         if not any(token.word == "interval" for token in expression.part):
             return None
         try:
-            found = context().sql(f"SELECT {self._text.cut(expression.part)}").to_arrow_table().column(0)[0]
+            interval = context().sql(f"SELECT {self._text.cut(expression.part)}").to_arrow_table().column(0)[0]
         except Exception:
             return None  # whoever plans the condition says what is wrong
-        if found.type != pa.month_day_nano_interval() or found.as_py() is None:
+        if interval.type != pa.month_day_nano_interval() or interval.as_py() is None:
             return None
-        months, days, nanoseconds = found.as_py()
+        months, days, nanoseconds = interval.as_py()
         if months:
             raise Unending("months have no length: write days", expression.start)
         return int(days * DAY + nanoseconds)
@@ -128,5 +128,5 @@ def behind(times: Times, least: int, columns: Mapping[str, str]) -> dict[str, tu
 
 def example(left: Sequence[str], right: Sequence[str]) -> str:
     """A condition on the event times of two tables; each: the names of the table and the column."""
-    one, other = ".".join(left), ".".join(right)
-    return f"{other} BETWEEN {one} - INTERVAL '1 hour' AND {one} + INTERVAL '1 hour'"
+    left_column, other = ".".join(left), ".".join(right)
+    return f"{other} BETWEEN {left_column} - INTERVAL '1 hour' AND {left_column} + INTERVAL '1 hour'"

@@ -84,7 +84,7 @@ class StreamJoin:
         self._own = self._both.tables[self._table]  # the right side's columns in the joined row
         left_items = {column: self._of_left(column) for column in left.names}
         self._items = left_items | {column: self._of_right(name) for name, column in self._own.items()}
-        columns = [one for table in self._both.tables.values() for one in table.items()]
+        columns = [pair for table in self._both.tables.values() for pair in table.items()]
         taken = {column for name, column in columns if needed is None or name in needed}
         windows = [*left.windows, *(self._own[name] for name in right.windows)]
         self._taken = [column for column in self._items if column in {*taken, *windows, *scope.merged.values()}]
@@ -144,26 +144,26 @@ class StreamJoin:
 
     def _within(self, on: Expression) -> Within:
         """Raises Unending for a condition without it."""
-        found = Intervals(self._text, self._meant, self._left.times, self._right_times).of(on)
-        if found.lower is None or found.upper is None:
-            raise Unending(self._refusal(found), on.start)
-        if found.lower > found.upper:
+        bounds = Intervals(self._text, self._meant, self._left.times, self._right_times).of(on)
+        if bounds.lower is None or bounds.upper is None:
+            raise Unending(self._refusal(bounds), on.start)
+        if bounds.lower > bounds.upper:
             raise Unending("no rows can meet: the first bound of this interval is above the second one", on.start)
-        if max(abs(found.lower), abs(found.upper)) > LONGEST:
+        if max(abs(bounds.lower), abs(bounds.upper)) > LONGEST:
             raise Unending(f"an interval is no longer than {LONGEST // DAY} days: write a shorter one", on.start)
-        return Within(found.lower, found.upper)
+        return Within(bounds.lower, bounds.upper)
 
     def _meant(self, column: Column) -> str | None:
-        found = self._both.meant(column)
-        return None if found is None or found[1] else found[0]
+        meant = self._both.meant(column)
+        return None if meant is None or meant[1] else meant[0]
 
-    def _refusal(self, found: Bounds) -> str:
+    def _refusal(self, bounds: Bounds) -> str:
         """Why rows could not be forgotten, and what to write."""
         nodes = {self._tables[0]: self._left, self._table: self._right}
         if all(node.windows for node in nodes.values()):
             return f"a join is of rows of the same window: {_WRITE_USING if self._join.using else _WRITE}"
         for name, node in nodes.items():
-            other = next(one for one in nodes if one != name)
+            other = next(table for table in nodes if table != name)
             if node.windows:
                 return f"{name} has windows, and {other} has none: join results of the same windows, {_WRITE}"
         for name, node in nodes.items():
@@ -174,12 +174,12 @@ class StreamJoin:
                     "INTERVAL '1 hour' AND a.at; or join results of the same windows, or a lookup table"
                 )
         left, right = self._named(self._both.tables, self._left.times), (self._table, next(iter(self._right.times)))
-        if found == Bounds():
+        if bounds == Bounds():
             return f"this join would have to remember all rows for ever: write ON ... AND {example(left, right)}"
-        one, other = ".".join(right), ".".join(left)
-        missing = f"{one} <= {other} + INTERVAL '1 hour'"
-        if found.lower is None:
-            missing = f"{one} >= {other} - INTERVAL '1 hour'"
+        right_time, other = ".".join(right), ".".join(left)
+        missing = f"{right_time} <= {other} + INTERVAL '1 hour'"
+        if bounds.lower is None:
+            missing = f"{right_time} >= {other} - INTERVAL '1 hour'"
         return f"this join has one bound alone, and would have to remember rows for ever: add AND {missing}"
 
     def _named(self, tables: Mapping[str, Mapping[str, str]], times: Times) -> tuple[str, str]:
@@ -191,11 +191,11 @@ class StreamJoin:
         if not isinstance(bare, Operation) or bare.operators != ("=",) or len(bare.children) != 2:
             return False
         named = [self._both.meant(side) for side in bare.children if isinstance(side, Column)]
-        windows = [one[0] for one in named if one is not None and not one[1]]
+        windows = [meant[0] for meant in named if meant is not None and not meant[1]]
         if len(windows) != 2:
             return False
-        one, other = windows
-        return self._are_windows(one, other) or self._are_windows(other, one)
+        first, other = windows
+        return self._are_windows(first, other) or self._are_windows(other, first)
 
     def _are_windows(self, left: str, right: str) -> bool:
         """Of either side."""

@@ -82,13 +82,13 @@ class LookupJoin:
         scope = self._left.beside(self._alias, schema.names, merged)
         columns = scope.tables[self._alias]
         before, own, conditions = self._keys(scope, schema, merged)
-        found = {columns[name]: name for name in self._named(schema.names)}
-        typed = {} if table.columns is None else {name: schema.field(name).type for name in (*found.values(), *own)}
+        taken = {columns[name]: name for name in self._named(schema.names)}
+        typed = {} if table.columns is None else {name: schema.field(name).type for name in (*taken.values(), *own)}
         operator = Lookup(
             **keys,
             name=table.name,
             keys=own,
-            columns=found,
+            columns=taken,
             types={name: str(type_) for name, type_ in typed.items()},
             unmatched="null" if join.kind == "left" else "drop",
             where=" AND ".join(conditions) or None,
@@ -96,7 +96,7 @@ class LookupJoin:
         )
         node = self._added(before, operator)
         if before is not self._before:
-            kept = [*self._before.schema.names, *found]
+            kept = [*self._before.schema.names, *taken]
             node = self._flow.query(node, Select({name: quoted(name) for name in kept}), table.name, join.at)
         return node.as_known(self._before), scope
 
@@ -133,11 +133,11 @@ class LookupJoin:
         on = self._join.on
         for condition in conjuncts(on) if on is not None else []:
             self._refuse_calls(condition)
-            found = self._equation(condition, scope)
-            if found is None or found[0] in own:
+            equation = self._equation(condition, scope)
+            if equation is None or equation[0] in own:
                 conditions.append(f"({condition.text(self._text, scope.texts([condition]))}\n)")
                 continue
-            name, side = found
+            name, side = equation
             text = side.text(self._text, scope.texts([side]))
             column = column_name(text, "")
             if column is None or column not in self._before.schema.names:
@@ -162,12 +162,12 @@ class LookupJoin:
             return None
         columns = {called: name for name, called in scope.tables[self._alias].items()}
         for side, other in (bare.children, bare.children[::-1]):
-            found = scope.meant(side) if isinstance(side, Column) else None
-            if found is not None and found[0] in columns and not found[1]:
+            key = scope.meant(side) if isinstance(side, Column) else None
+            if key is not None and key[0] in columns and not key[1]:
                 meant = [scope.meant(column) for column in other.columns]
-                if any(one is not None and one[0] in columns for one in meant):
+                if any(owner is not None and owner[0] in columns for owner in meant):
                     return None
-                return columns[found[0]], other
+                return columns[key[0]], other
         return None
 
     def _computed(self, computed: Mapping[str, tuple[str, Expression]]) -> Node:

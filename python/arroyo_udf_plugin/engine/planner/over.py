@@ -37,8 +37,8 @@ def over_of(call: CallExpression) -> Over | None:
         elif not depth and token.word in _FRAMES and starts["frame"] == len(inner):
             starts["frame"] = place
     stop = min(starts["order"], starts["frame"])
-    partition = [parsed(one) for one in split(inner[starts["partition"] + 2 : stop], ",") if one]
-    order = [_ordered(one) for one in split(inner[starts["order"] + 2 : starts["frame"]], ",") if one]
+    partition = [parsed(part) for part in split(inner[starts["partition"] + 2 : stop], ",") if part]
+    order = [_ordered(part) for part in split(inner[starts["order"] + 2 : starts["frame"]], ",") if part]
     return Over(partition, order, inner[starts["frame"] :], inner)
 
 
@@ -54,12 +54,12 @@ def first_of(condition: Expression, named: Mapping[str, CallExpression], table: 
     bare = condition.bare
     if not isinstance(bare, Operation) or len(bare.children) != 2:
         return None
-    (one, other), (operator,) = bare.children, bare.operators
-    if operator in ("=", "==") and _constant(one) == "1":
-        one, other = other, one
+    (side, other), (operator,) = bare.children, bare.operators
+    if operator in ("=", "==") and _constant(side) == "1":
+        side, other = other, side
     if (operator, _constant(other)) not in {("=", "1"), ("==", "1"), ("<=", "1"), ("<", "2")}:
         return None
-    inner = one.bare
+    inner = side.bare
     if isinstance(inner, Column):
         *tables, name = inner.path
         return named.get(name) if tables in ([], [table]) else None

@@ -38,7 +38,7 @@ def parsed(part: Tokens) -> Expression:
 
 def _loose(part: Tokens) -> Expression:
     """An expression, or several with words between them: x FROM 1 FOR 2"""
-    found: list[Expression] = []
+    expressions: list[Expression] = []
     reader = _Reader(part)
     while reader.now is not None:
         before = reader.at
@@ -46,10 +46,10 @@ def _loose(part: Tokens) -> Expression:
         if reader.at == before:
             reader.at += 1
         elif expression is not None:
-            found.append(expression)
-    if len(found) == 1 and len(found[0].part) == len(part):
-        return found[0]
-    return Group(part, tuple(found))
+            expressions.append(expression)
+    if len(expressions) == 1 and len(expressions[0].part) == len(part):
+        return expressions[0]
+    return Group(part, tuple(expressions))
 
 
 class _Reader(Cursor):
@@ -81,7 +81,7 @@ class _Reader(Cursor):
 
     def _operation(self, start: int, first: int, children: list[Expression | None]) -> Operation:
         """first: the place of its operator."""
-        return Operation(self._from(start), tuple(one for one in children if one is not None), self._words(first))
+        return Operation(self._from(start), tuple(child for child in children if child is not None), self._words(first))
 
     def _words(self, first: int) -> tuple[str, ...]:
         token = self._all[first]
@@ -282,7 +282,7 @@ class _Reader(Cursor):
 
 
 def _listed(inner: Tokens) -> tuple[Expression, ...]:
-    return tuple(_loose(one) for one in split(inner, ",") if one) if inner else ()
+    return tuple(_loose(part) for part in split(inner, ",") if part) if inner else ()
 
 
 def _arguments(name: str, inner: Tokens) -> tuple[Expression, ...]:
@@ -300,14 +300,14 @@ def _arguments(name: str, inner: Tokens) -> tuple[Expression, ...]:
 
 def _ordered(inner: Tokens) -> tuple[Expression, ...]:
     """Those of PARTITION BY and ORDER BY."""
-    found: list[Expression] = []
+    expressions: list[Expression] = []
     starts = [at + 1 for at, token, depth in leveled(inner) if not depth and token.word == "by"]
     for start, stop in zip(starts, [*(after - 2 for after in starts[1:]), len(inner)], strict=False):
         behind = (at for at, token, depth in leveled(inner) if not depth and at >= start and token.word in _FRAMES)
-        for one in split(inner[start : min(stop, next(behind, stop))], ","):
-            if one := _stripped(one):
-                found.append(_loose(one))
-    return tuple(found)
+        for part in split(inner[start : min(stop, next(behind, stop))], ","):
+            if part := _stripped(part):
+                expressions.append(_loose(part))
+    return tuple(expressions)
 
 
 def _stripped(part: Tokens) -> Tokens:

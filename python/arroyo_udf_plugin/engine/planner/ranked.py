@@ -84,12 +84,12 @@ class Ranked:
             self._check(function)
         columns = {f"__v{number}": function for number, function in enumerate(functions, 1)}
         of_windows = {column: function for column, function in columns.items() if self._is_of_window(function)}
-        backwards = self._backwards({column: one for column, one in columns.items() if column not in of_windows})
+        backwards = self._backwards({column: call for column, call in columns.items() if column not in of_windows})
         node = self._rows()
         if of_windows:
             node = self._windows(node, of_windows).with_windows(node.windows)
-        for one in backwards:
-            node = self._look_back(node, one)
+        for group in backwards:
+            node = self._look_back(node, group)
         computed: dict[Expression, str] = {function: column for column, function in columns.items()}
         query = dataclasses.replace(self._query, ctes={}, where=())
         rounds = Rounds(self._text, self._udfs, self._flow, query, node, self._name, computed, scope=self._scope)
@@ -118,7 +118,7 @@ class Ranked:
 
     def _backwards(self, columns: Mapping[str, CallExpression]) -> list[_Backwards]:
         """Functions that look back, together if they do so at the same rows. Raises Unending for others."""
-        found: dict[tuple[str, ...], _Backwards] = {}
+        groups: dict[tuple[str, ...], _Backwards] = {}
         for column, function in columns.items():
             over = over_of(function)
             assert over is not None
@@ -134,13 +134,13 @@ class Ranked:
                 raise NeedsTime
             keys = tuple(self._cut(key) for key in over.partition)
             order = [quoted(TIME) + "".join(f" {word}" for word in over.order[0][1])]
-            order += [" ".join([self._cut(one), *words]) for one, words in over.order[1:]]
+            order += [" ".join([self._cut(expression), *words]) for expression, words in over.order[1:]]
             texts = {child: quoted(TIME) for child in function.children if child.start == first.start}
-            own = found.setdefault((*keys, "by", *order), _Backwards({}, {}, keys, ", ".join(order), 0))
+            own = groups.setdefault((*keys, "by", *order), _Backwards({}, {}, keys, ", ".join(order), 0))
             own.texts[column] = function.text(self._text, {**self._scoped(function), **texts})
             own.functions[column] = function
-            found[(*keys, "by", *order)] = dataclasses.replace(own, rows=max(own.rows, n_rows))
-        return list(found.values())
+            groups[(*keys, "by", *order)] = dataclasses.replace(own, rows=max(own.rows, n_rows))
+        return list(groups.values())
 
     def _time_of(self, function: CallExpression, over: Over) -> Expression:
         """What stands for the event time in its ORDER BY. Raises Unending if rows are in another order."""
@@ -162,8 +162,8 @@ class Ranked:
             return False
         path = column.path
         if self._scope is not None:
-            found = self._scope.meant(column)
-            path = () if found is None else (found[0], *found[1])
+            meant = self._scope.meant(column)
+            path = () if meant is None else (meant[0], *meant[1])
         elif len(path) > 1 and path[0] == self._query.relation.alias:
             path = path[1:]
         if path[:1] and path[0] in self._node.windows:
@@ -171,21 +171,21 @@ class Ranked:
         least, most = self._node.times.get(path[0] if len(path) == 1 else "", (0, 1))
         return least == -most
 
-    def _look_back(self, node: Node, one: _Backwards) -> Node:
+    def _look_back(self, node: Node, group: _Backwards) -> Node:
         operator = LookBack(
             name=f"{self._name}_rows_before",
             time=TIME,
-            aggregates=one.texts,
-            keys=one.keys,
-            order=one.order,
-            rows=one.rows,
+            aggregates=group.texts,
+            keys=group.keys,
+            order=group.order,
+            rows=group.rows,
             ttl=self._flow.settings.state_ttl or 0,
             table=self._query.relation.alias,
         )
         try:
             return self._flow.look_back(node, operator, self._query.at)
         except WrongQuery as error:
-            part = one.functions[error.item].part if error.item and error.item in one.functions else ()
+            part = group.functions[error.item].part if error.item and error.item in group.functions else ()
             raise wrong_query(error, part, self._query, node.schema, self._udfs) from None
 
     def _scoped(self, expression: Expression) -> Mapping[Expression, str]:

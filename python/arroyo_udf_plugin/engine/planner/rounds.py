@@ -2,7 +2,7 @@
 
     conditions without calls ──► arguments ──► calls ──► ... ──► conditions with them ──► ... ──► items
 
-`steps` says what is computed and called, and when. Here each moment becomes a query that computes columns and checks
+`steps` says what is computed and called, and when. Here each stage becomes a query that computes columns and checks
 conditions, or the operators that make calls. Conditions are checked in the order in which they are written, but for
 those without calls that cannot fail: these come first. The calls of the items are made only for rows that remain.
 
@@ -82,7 +82,7 @@ class Rounds:
             texts |= scope.texts(parts)
         same = {} if scope is not None else same_names(parts, self._table)
         self._steps = ComputedSteps(text, udfs, flow, node.schema.names, self._table, texts, same)
-        self._conditions: list[tuple[int, str]] = []  # each with the moment of the query that checks it
+        self._conditions: list[tuple[int, str]] = []  # each with the stage of the query that checks it
 
     def built(self, wanted: Sequence[Wanted] | None = None, with_time: bool = False) -> Node:
         """The rows of the result. wanted: the columns that they must have, by position. with_time: with the event time,
@@ -100,7 +100,9 @@ class Rounds:
 
     def _filter(self) -> None:
         steps, conditions = self._steps, self._query.where
-        first = next((place for place, one in enumerate(conditions) if steps.is_calling(one)), len(conditions))
+        first = next(
+            (place for place, candidate in enumerate(conditions) if steps.is_calling(candidate)), len(conditions)
+        )
         late = []
         for place, condition in enumerate(conditions):
             if place < first or not (steps.is_calling(condition) or condition.may_fail):
@@ -127,11 +129,13 @@ class Rounds:
             results += self._star(item) if isinstance(item, Star) else [self._item(item)]
         if wanted is not None:
             if len(wanted) != len(results):
-                names = ", ".join(one.name for one in wanted)
+                names = ", ".join(column.name for column in wanted)
                 raise Wrong(
                     f"the SELECT has {len(results)} columns, and the table {len(wanted)}: {names}", self._query.at
                 )
-            results = [dataclasses.replace(result, name=one.name) for one, result in zip(wanted, results, strict=True)]
+            results = [
+                dataclasses.replace(result, name=column.name) for column, result in zip(wanted, results, strict=True)
+            ]
         for place, result in enumerate(results):
             if result.name in [other.name for other in results[:place]]:
                 raise Wrong(f"there are two columns {result.name}: write AS and another name", result.at)
@@ -157,38 +161,38 @@ class Rounds:
         """All that is before the last query."""
         steps = self._steps
         last = max([steps.floor, *map(steps.query_after, items.values())])
-        for moment in range(last):
-            if moment % 2:
-                self._call({result: made for result, made in steps.calls.items() if made.moment == moment})
+        for stage in range(last):
+            if stage % 2:
+                self._call({result: made for result, made in steps.calls.items() if made.stage == stage})
                 continue
-            columns = {name: one for name, one in steps.columns.items() if one.moment == moment}
-            if columns or any(at == moment for at, _ in self._conditions):
-                needed = self._needed(moment, items)
+            columns = {name: computed for name, computed in steps.columns.items() if computed.stage == stage}
+            if columns or any(at == stage for at, _ in self._conditions):
+                needed = self._needed(stage, items)
                 kept = {name: quoted(name) for name in self._node.schema.names if name in needed}
-                texts = {name: one.text for name, one in columns.items()}
-                nodes = {name: one.node for name, one in columns.items()}
-                self._query_over({**kept, **texts}, nodes, "arguments", moment)
+                texts = {name: computed.text for name, computed in columns.items()}
+                nodes = {name: computed.node for name, computed in columns.items()}
+                self._query_over({**kept, **texts}, nodes, "arguments", stage)
 
-    def _needed(self, moment: int, items: Mapping[str, str]) -> set[str]:
-        """The names of columns that are used behind the query of this moment."""
-        texts = [*items.values(), *(text for at, text in self._conditions if at > moment)]
-        texts += [one.text for one in self._steps.columns.values() if one.moment > moment]
+    def _needed(self, stage: int, items: Mapping[str, str]) -> set[str]:
+        """The names of columns that are used behind the query of this stage."""
+        texts = [*items.values(), *(text for at, text in self._conditions if at > stage)]
+        texts += [computed.text for computed in self._steps.columns.values() if computed.stage > stage]
         names = {name for text in texts for name in names_in(text)}
         for made in self._steps.calls.values():
-            if made.moment > moment:
+            if made.stage > stage:
                 names |= {*made.columns, made.guard or ""}
         return names
 
     def _query_over(
-        self, items: Mapping[str, str], parts: Mapping[str, Expression | None], name: str, moment: int
+        self, items: Mapping[str, str], parts: Mapping[str, Expression | None], name: str, stage: int
     ) -> None:
         try:
-            self._node = self._flow.query(self._node, self._select(items, moment), name, self._query.at)
+            self._node = self._flow.query(self._node, self._select(items, stage), name, self._query.at)
         except WrongQuery as error:
             raise self._wrong(error, parts) from None
 
-    def _select(self, items: Mapping[str, str], moment: int) -> Select:
-        where = "\n) AND (".join(text for at, text in self._conditions if at == moment)
+    def _select(self, items: Mapping[str, str], stage: int) -> Select:
+        where = "\n) AND (".join(text for at, text in self._conditions if at == stage)
         return Select(items, f"({where}\n)" if where else None, self._table)
 
     def _wrong(self, error: WrongQuery, parts: Mapping[str, Expression | None]) -> Wrong:
@@ -230,7 +234,7 @@ class Rounds:
             self._query_over(items, parts, self._name, last)
             windows = [name for name, text in named.items() if text in self._windows]
             self._node = self._node.with_windows(windows).with_times(times)
-        required = [one.name for one in wanted or () if one.not_null]
+        required = [column.name for column in wanted or () if column.not_null]
         return self._flow.required(self._node, required, self._name, self._query.at)
 
     def _cast(
@@ -247,14 +251,15 @@ class Rounds:
         except WrongQuery as error:
             raise self._wrong(error, parts) from None
         cast = dict(items)
-        for one, result, given in zip(wanted, results, types, strict=False):  # behind them may be the time
+        for column, result, given in zip(wanted, results, types, strict=False):  # behind them may be the time
             text = items[result.name]
-            found = text if one.type is None else cast_to(text, given, one.type)
-            if found is None:
+            converted = text if column.type is None else cast_to(text, given, column.type)
+            if converted is None:
                 raise Wrong(
-                    f"{one.name} is {one.type} in the table, and this is {given}: write CAST(... AS ...)", result.at
+                    f"{column.name} is {column.type} in the table, and this is {given}: write CAST(... AS ...)",
+                    result.at,
                 )
-            cast[result.name] = found
+            cast[result.name] = converted
         return cast
 
 

@@ -51,8 +51,8 @@ class Scope:
         first, *others = column.path
         if others and first in self.tables:
             return self.of_table(first, others[0], column.start), tuple(others[1:])
-        found = self.column(first, column.start)
-        return None if found is None else (found, tuple(others))
+        name = self.column(first, column.start)
+        return None if name is None else (name, tuple(others))
 
     def texts(
         self, expressions: Iterable[Expression], columns: Mapping[str, str] | None = None
@@ -61,9 +61,9 @@ class Scope:
         texts: dict[Expression, str] = {}
         for expression in expressions:
             for column in expression.columns:
-                if (found := self.meant(column)) is not None:
-                    first = quoted(found[0]) if columns is None else columns[found[0]]
-                    texts[column] = ".".join([first, *map(quoted, found[1])])
+                if (meant := self.meant(column)) is not None:
+                    first = quoted(meant[0]) if columns is None else columns[meant[0]]
+                    texts[column] = ".".join([first, *map(quoted, meant[1])])
         return texts
 
     def rows(self, columns: Sequence[str]) -> Scope:
@@ -77,7 +77,7 @@ class Scope:
         chosen = list(self.merged.items()) if star.table is None else []
         for table, columns in self.tables.items():
             if star.table in (None, table):
-                chosen += [one for one in columns.items() if star.table is not None or one[0] not in self.merged]
+                chosen += [pair for pair in columns.items() if star.table is not None or pair[0] not in self.merged]
         names = [name for name, _ in chosen]
         for name, at in star.without.items():
             if name not in names:

@@ -38,10 +38,10 @@ class Script:
             raise self._text.refused(wrong)
         try:
             with loaded(udfs, self._text.calls()) as functions:
-                found = compiled(self._text, statements, functions)
+                result = compiled(self._text, statements, functions)
         except Wrong as error:
             raise self._text.refused([error]) from error.__cause__
-        self.pipeline, self._places = found.pipeline, found.places
+        self.pipeline, self._places = result.pipeline, result.places
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], udfs: Sequence[str] = ()) -> Script:
@@ -68,7 +68,7 @@ class Script:
         try:
             yield
         except InvalidPipeline as error:
-            raise self._text.refused([self._wrong(one) for one in error.problems]) from error.__cause__
+            raise self._text.refused([self._wrong(problem) for problem in error.problems]) from error.__cause__
 
     def _wrong(self, problem: Problem) -> Wrong:
         prefixes = [problem.key[:length] for length in range(len(problem.key), 0, -1)]

@@ -179,9 +179,9 @@ def query_of(part: Tokens) -> AnyQuery:
         queries = _united(body)
         if len(queries) > 1:
             own = tuple(map(query_of, queries))
-            for one in own:  # what follows the last one, such as LIMIT, is for all of them
-                if isinstance(one, WholeText):
-                    raise one.why
+            for query in own:  # what follows the last one, such as LIMIT, is for all of them
+                if isinstance(query, WholeText):
+                    raise query.why
             return UnionText(body, ctes, own, at)
         return _select(cursor, ctes, at)
     except Unending as error:
@@ -211,7 +211,7 @@ def _united(part: Tokens) -> list[Tokens]:
         before = part[place - 1] if place else None
         if depth or token.word != "union" or (before is not None and (before.word == "as" or before.text == ".")):
             continue
-        if [one.word for one in part[place + 1 : place + 3]] in (["all", "select"], ["all", ""]):
+        if [following.word for following in part[place + 1 : place + 3]] in (["all", "select"], ["all", ""]):
             cuts.append((place, place + 2))
         else:
             raise Unending(
@@ -265,10 +265,10 @@ def _first(part: Tokens, items: Sequence[Star | Item]) -> CallExpression | None:
         return None
     calls = {item.alias: item.expression.bare for item in items if isinstance(item, Item) and item.alias}
     named = {name: call for name, call in calls.items() if isinstance(call, CallExpression) and is_number(call)}
-    found = first_of(parsed(part), named, "")
-    if found is None:
+    first = first_of(parsed(part), named, "")
+    if first is None:
         raise Unending(_NOT_YET["qualify"], part[0].start)
-    return found
+    return first
 
 
 def _conditions(part: Tokens) -> tuple[Expression, ...]:
@@ -283,17 +283,17 @@ def _not_yet(word: str, otherwise: str, at: int) -> Wrong:
 def _ctes(cursor: Cursor) -> dict[str, AnyQuery]:
     if cursor.take("recursive"):
         raise Unending("WITH RECURSIVE is not supported: a stream has no end", cursor.offset)
-    found: dict[str, AnyQuery] = {}
+    ctes: dict[str, AnyQuery] = {}
     while True:
         name, at = cursor.name("the name of a query")
-        if name in found:
+        if name in ctes:
             raise Wrong(f"there are two queries {name} in this WITH: rename one", at)
         if cursor.now is not None and cursor.now.text == "(":
             raise Wrong("the columns of a query have the names of its items: write SELECT ... AS name", cursor.offset)
         cursor.need("as")
-        found[name] = query_of(cursor.brackets())
+        ctes[name] = query_of(cursor.brackets())
         if not cursor.take(","):
-            return found
+            return ctes
 
 
 def _clauses(part: Tokens) -> dict[str, Tokens]:
@@ -330,12 +330,12 @@ def _is_column(part: Tokens, place: int) -> bool:
 def _items(part: Tokens, at: int) -> Iterator[Star | Item]:
     """at: where they begin."""
     parts = split(part, ",")
-    for one, before in zip(parts, [(), *parts], strict=False):
-        if not one and before:
+    for item, before in zip(parts, [(), *parts], strict=False):
+        if not item and before:
             raise Wrong("this comma has no expression behind it: write one, or leave the comma out", before[-1].end)
-        if not one:
+        if not item:
             raise Wrong("an expression is missing here", at)
-        yield _item(one)
+        yield _item(item)
 
 
 def _item(part: Tokens) -> Star | Item:
@@ -377,7 +377,7 @@ def _star(table: str | None, rest: Tokens, at: int) -> Star:
     inner = cursor.brackets() if cursor.now is not None and cursor.now.text == "(" else [cursor.next()]
     if cursor.now is not None:
         raise Wrong("nothing may follow here: write a comma before the next column", cursor.offset)
-    names = [one[0] for one in split(inner, ",") if len(one) == 1 and one[0].name is not None]
+    names = [column[0] for column in split(inner, ",") if len(column) == 1 and column[0].name is not None]
     return Star(table, {token.name or "": token.start for token in names}, at)
 
 
@@ -432,7 +432,7 @@ def _join(before: Tokens, part: Tokens, word: Token) -> JoinClause:
             raise Unending(f"this JOIN has no condition: {_WINDOWED} AND ...", at)
         return JoinClause(kind, relation, parsed(part[end + 1 :]), {}, at)  # type: ignore[arg-type]
     cursor = Cursor(part[end + 1 :])
-    names = [Cursor(one).name("a column's name") for one in split(cursor.brackets(), ",")]
+    names = [Cursor(column).name("a column's name") for column in split(cursor.brackets(), ",")]
     return JoinClause(kind, relation, None, dict(names), at)  # type: ignore[arg-type]
 
 

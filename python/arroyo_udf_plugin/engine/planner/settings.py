@@ -59,8 +59,8 @@ class ChosenSettings:
     def checkpoints(self) -> Checkpoints | None:
         """How often they are and how many are kept, if a file says so."""
         names = {"every": "checkpoint_interval", "every_rows": "checkpoint_rows", "retain": "retained_checkpoints"}
-        told = {key: self._values[name] for key, name in names.items() if name in self._values}
-        return Checkpoints(**told) if told else None
+        values = {key: self._values[name] for key, name in names.items() if name in self._values}
+        return Checkpoints(**values) if values else None
 
     def letters(self) -> Output | None:
         from ..connectors.parts import Parts
@@ -70,7 +70,7 @@ class ChosenSettings:
 
     def check_letters(self, tables: Iterable[CreateTable]) -> Iterator[Wrong]:
         """A policy dead_letter and a place for dead letters belong together."""
-        wanting = [one.at for one in self._set.values() if one.value == "dead_letter"]
+        wanting = [setting.at for setting in self._set.values() if setting.value == "dead_letter"]
         options = [option for table in tables if (option := table.options.get("bad_data")) is not None]
         wanting += [option.at for option in options if option.value == "dead_letter"]
         place = self._set.get("dead_letters")
@@ -81,10 +81,10 @@ class ChosenSettings:
 
     def check_windows(self, operators: Iterable[DescribedOperator]) -> Iterator[Wrong]:
         """What is said of windows is of no use without them."""
-        if not any(isinstance(one, WaitingOperator) for one in operators):
+        if not any(isinstance(operator, WaitingOperator) for operator in operators):
             for name in ("on_late", "allowed_lateness"):
-                if (found := self._set.get(name)) is not None:
-                    yield Wrong(f"{name} is for windows, and no query has any: leave it out", found.at)
+                if (setting := self._set.get(name)) is not None:
+                    yield Wrong(f"{name} is for windows, and no query has any: leave it out", setting.at)
 
     @property
     def places(self) -> Mapping[Key, int]:

@@ -158,10 +158,10 @@ def _is_query(part: Tokens) -> bool:
 
 def _names(part: Tokens) -> list[tuple[str, int]]:
     names = []
-    for one in split(part, ","):
-        if len(one) != 1 or one[0].name is None:
-            raise Wrong("write the columns' names, separated by commas", one[0].start if one else part[0].start)
-        names.append((one[0].name, one[0].start))
+    for column in split(part, ","):
+        if len(column) != 1 or column[0].name is None:
+            raise Wrong("write the columns' names, separated by commas", column[0].start if column else part[0].start)
+        names.append((column[0].name, column[0].start))
     return names
 
 
@@ -216,10 +216,10 @@ def _create(cursor: Cursor) -> CreateTable | CreateView:
     columns = None
     if cursor.now is not None and cursor.now.text == "(":
         opens, inner = cursor.offset, cursor.brackets()
-        for one in _columns_of(inner):
-            if not one:
+        for column in _columns_of(inner):
+            if not column:
                 raise Wrong("a column is missing between these brackets", opens)
-            table.read(one)
+            table.read(column)
         table.check()
         columns = table.columns
     options = _options(cursor) if cursor.take("with") else {}
@@ -237,19 +237,19 @@ def _create(cursor: Cursor) -> CreateTable | CreateView:
 
 def _columns_of(inner: Tokens) -> list[Tokens]:
     """What stands between the brackets of CREATE TABLE, cut at commas, but not at those of STRUCT<a INT, b INT>."""
-    found: list[list[Token]] = []
+    columns: list[list[Token]] = []
     open_ = 0
-    for part in split([one for token in inner for one in _single(token)], ","):
+    for part in split([piece for token in inner for piece in _single(token)], ","):
         if open_:
-            found[-1] += [_COMMA, *part]
+            columns[-1] += [_COMMA, *part]
         else:
-            found.append(list(part))
+            columns.append(list(part))
         for place, token, depth in leveled(part):
             if not depth and token.text == "<" and place and part[place - 1].word == "struct":
                 open_ += 1
             elif not depth and token.text == ">" and open_:
                 open_ -= 1
-    return list(found)
+    return list(columns)
 
 
 _COMMA = Token("sign", ",", 0, 0, "")
@@ -332,8 +332,8 @@ class _Columns:
 
 def _options(cursor: Cursor) -> dict[str, Option]:
     options: dict[str, Option] = {}
-    for one in split(cursor.brackets(), ","):
-        inner = Cursor(one) if one else cursor
+    for option in split(cursor.brackets(), ","):
+        inner = Cursor(option) if option else cursor
         at = inner.offset
         token = inner.next()
         name = token.value or token.name

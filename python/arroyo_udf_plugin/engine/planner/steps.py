@@ -11,7 +11,7 @@ What decides whether a call is made is computed once, as a column: so it decides
 contains is neither paid for nor drawn twice. Calls in CASE, COALESCE, AND and OR, and all that is computed for them
 alone, are for rows that reach them.
 
-Even moments are queries, odd ones are calls. A step takes place at the first moment at which its columns are there.
+Even stages are queries, odd ones are calls. A step takes place at the first stage in which its columns are there.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .text import Text, Wrong
 
 _SHORT = 200  # characters of a definition that is written again, where that saves a query
 BEFORE = -1
-"""The moment of the columns that are there from the beginning."""
+"""The stage of the columns that are there from the beginning."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,11 @@ def also(guard: RowGuard | None, column: str, test: str, implied: bool = False) 
 
 @dataclass(frozen=True)
 class Computed:
-    """A column that a query computes. node: what it is of, for errors. moment: of the query."""
+    """A column that a query computes. node: what it is of, for errors. stage: of the query."""
 
     text: str
     node: Expression
-    moment: int
+    stage: int
     is_volatile: bool
 
 
@@ -72,7 +72,7 @@ class Made:
     udf: PlannedUdf
     columns: Sequence[str]
     guard: str | None
-    moment: int
+    stage: int
 
     def text(self, result: str) -> str:
         """As a pipeline has it."""
@@ -90,7 +90,7 @@ class _Known:
 
 
 class ComputedSteps:
-    """columns, calls: by the column that they make. floor: nothing takes place before this moment, from now on."""
+    """columns, calls: by the column that they make. floor: nothing takes place before this stage, from now on."""
 
     def __init__(
         self,
@@ -115,18 +115,18 @@ class ComputedSteps:
 
     # ---- Moments ----
 
-    def moment(self, text: str) -> int:
+    def stage_of(self, text: str) -> int:
         """When all columns in it are there."""
-        return max(map(self._moment, names_in(text)), default=BEFORE)
+        return max(map(self._stage_of, names_in(text)), default=BEFORE)
 
     def query_after(self, text: str) -> int:
         """The first query that can compute it."""
-        found = self.moment(text)
-        return max(self.floor, found + 1 if found % 2 else found + 2)
+        stage = self.stage_of(text)
+        return max(self.floor, stage + 1 if stage % 2 else stage + 2)
 
-    def _moment(self, name: str) -> int:
-        found = self.columns.get(name) or self.calls.get(name)
-        return BEFORE if found is None else found.moment
+    def _stage_of(self, name: str) -> int:
+        column = self.columns.get(name) or self.calls.get(name)
+        return BEFORE if column is None else column.stage
 
     # ---- Expressions ----
 
@@ -228,9 +228,9 @@ class ComputedSteps:
 
     def _column(self, node: Expression, text: str, guard: RowGuard | None, name: str | None = None) -> str:
         """A column with this value where it is reached, and null elsewhere. name: if it becomes a new one."""
-        found = column_name(text, self._table)
-        if found is not None and (found in self._given or found in self.columns or found in self.calls):
-            return quoted(found)
+        column = column_name(text, self._table)
+        if column is not None and (column in self._given or column in self.columns or column in self.calls):
+            return quoted(column)
         text = self._guarded(node, text, guard)
         is_volatile = node.is_volatile(self._udfs)
         if text in self._computed and not is_volatile:
@@ -252,9 +252,9 @@ class ComputedSteps:
         """With short definitions in the places of columns. DataFusion computes what is there twice once."""
         written, done = [], 0
         for token in tokens(text):
-            found = self.columns.get(token.name or "")
-            if found is not None and not found.is_volatile and len(found.text) <= _SHORT:
-                written += [text[done : token.start], f"({found.text}\n)"]
+            column = self.columns.get(token.name or "")
+            if column is not None and not column.is_volatile and len(column.text) <= _SHORT:
+                written += [text[done : token.start], f"({column.text}\n)"]
                 done = token.end
         return "".join([*written, text[done:]])
 
@@ -266,13 +266,15 @@ class ComputedSteps:
         self._check(call, udf)
         known = [] if call.is_volatile(self._udfs) else self._known.setdefault(call.normal(self._same), [])
         reasons = () if guard is None else guard.reasons
-        for one in known:
-            if one.guard is None or set(one.guard.reasons) <= set(reasons):
-                return one.text
-        others = [one for one in known if guard is None or not (one.guard and guard.excludes(one.guard))]
+        for earlier in known:
+            if earlier.guard is None or set(earlier.guard.reasons) <= set(reasons):
+                return earlier.text
+        others = [
+            earlier for earlier in known if guard is None or not (earlier.guard and guard.excludes(earlier.guard))
+        ]
         own = guard
-        for one in others:
-            own = also(own, one.made or "", "IS NOT TRUE")
+        for earlier in others:
+            own = also(own, earlier.made or "", "IS NOT TRUE")
         texts = [self.value(argument, own) for argument in call.arguments]
         number = self._flow.result()
         columns = []
@@ -282,13 +284,13 @@ class ComputedSteps:
         if own is not None:
             made = self._column(Constant(call.part), f"({own.text}) IS TRUE", None, f"__g{number}")
         needed = [quoted(column) for column in columns] + ([made] if made else [])
-        ready = max(map(self.moment, needed), default=BEFORE)
-        moment = max(self.floor + 1, ready + 2 if ready % 2 else ready + 1)
+        ready = max(map(self.stage_of, needed), default=BEFORE)
+        stage = max(self.floor + 1, ready + 2 if ready % 2 else ready + 1)
         result = f"__r{number}"
-        self.calls[result] = Made(call, udf, columns, None if made is None else _unquoted(made), moment)
+        self.calls[result] = Made(call, udf, columns, None if made is None else _unquoted(made), stage)
         text = result
-        for one in others:
-            text = f"CASE WHEN {one.made} THEN {one.text} ELSE {text} END"
+        for earlier in others:
+            text = f"CASE WHEN {earlier.made} THEN {earlier.text} ELSE {text} END"
         known.append(_Known(guard, made, text))
         return text
 

@@ -32,9 +32,9 @@ def kind_of(table: CreateTable) -> str:
     """ "source" or "sink" by its options, "memory" without a connector, "both" if its use decides; "lookup" for a
     TEMPORARY TABLE. Raises Wrong."""
     option = table.options.get("connector")
-    known = {name: one for name, one in connectors().items() if one.in_sql}
+    known = {name: connector for name, connector in connectors().items() if connector.in_sql}
     if table.is_lookup and (option is None or not _has_lookups(known.get(option.value), option.value)):
-        names = [f"'{name}'" for name, one in known.items() if one.lookup is not None]
+        names = [f"'{name}'" for name, connector in known.items() if connector.lookup is not None]
         names[0] = f"WITH (connector = {names[0]})"
         at = table.at if option is None else option.at
         raise Wrong(f"a TEMPORARY TABLE is in a database: write {' or '.join(names)}", at)
@@ -91,24 +91,24 @@ def source_of(table: CreateTable) -> Input:
     known = model.metadata_keys
     for column in table.columns or ():
         if (asked := column.metadata) is not None and asked.value not in known:
-            told = nearest(asked.value, known) if known else "it has none. Leave the column out"
+            hint = nearest(asked.value, known) if known else "it has none. Leave the column out"
             connector = table.options["connector"].value
-            raise Wrong(f"the connector {connector} has no metadata '{asked.value}': {told}", asked.at)
+            raise Wrong(f"the connector {connector} has no metadata '{asked.value}': {hint}", asked.at)
     return _made(table, model.of_table, _IDLE)
 
 
 def idle_of(table: CreateTable) -> float | None:
     """The seconds without rows after which a source holds no watermark back; None: it always does. Raises Wrong."""
-    found = table.options.get(_IDLE)
-    if found is None:
+    option = table.options.get(_IDLE)
+    if option is None:
         return None
     if table.watermark is None:
-        raise Wrong(f"{_IDLE} is of tables with an event time: add WATERMARK FOR its column", found.at)
-    micros = int(found.value) if found.value.isdecimal() else 0
+        raise Wrong(f"{_IDLE} is of tables with an event time: add WATERMARK FOR its column", option.at)
+    micros = int(option.value) if option.value.isdecimal() else 0
     if not micros:
-        raise Wrong(f"{_IDLE} = '{found.value}': write a whole number of microseconds above 0", found.at)
+        raise Wrong(f"{_IDLE} = '{option.value}': write a whole number of microseconds above 0", option.at)
     if micros / 1e6 > LONGEST_SECONDS:
-        raise Wrong(f"{_IDLE} = '{found.value}': write no more than {LONGEST_SECONDS} seconds", found.at)
+        raise Wrong(f"{_IDLE} = '{option.value}': write no more than {LONGEST_SECONDS} seconds", option.at)
     return micros / 1e6
 
 

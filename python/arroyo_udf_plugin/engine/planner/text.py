@@ -62,13 +62,13 @@ class Text:
     def refused(self, wrong: Sequence[Wrong]) -> InvalidQuery:
         """All that is wrong, in one error."""
         places = list(self._places(wrong))
-        told = [f"{self.file}:{one.start[0]}:{one.start[1]}: {one.text}" for one in places]
-        return InvalidQuery("\n".join(told), places)
+        lines = [f"{self.file}:{place.start[0]}:{place.start[1]}: {place.text}" for place in places]
+        return InvalidQuery("\n".join(lines), places)
 
     def _places(self, wrong: Sequence[Wrong]) -> Iterator[ErrorPlace]:
-        for one in sorted(wrong, key=lambda one: one.at):
-            if one.text is not None:
-                yield ErrorPlace(one.text, self.place(one.at), self.place(self._end(one.at)))
+        for error in sorted(wrong, key=lambda error: error.at):
+            if error.text is not None:
+                yield ErrorPlace(error.text, self.place(error.at), self.place(self._end(error.at)))
 
     def _end(self, offset: int) -> int:
         """Behind the token that begins at an offset."""
@@ -84,17 +84,17 @@ class Text:
     def statements(self) -> Iterator[Tokens]:
         """The tokens of each statement. Raises Wrong."""
         try:
-            found = tokens(self.text)
+            all_tokens = tokens(self.text)
         except Unreadable as error:
             raise Wrong(str(error), error.start) from None
-        for part in split(found, ";"):
+        for part in split(all_tokens, ";"):
             if part:
                 yield part
 
     def calls(self) -> dict[str, int]:
         """All names that stand before a bracket, in lower case, and where they stand first."""
         pairs = list(itertools.pairwise(tokens(self.text)))
-        return {one.name.lower(): one.start for one, after in reversed(pairs) if one.name and after.text == "("}
+        return {token.name.lower(): token.start for token, after in reversed(pairs) if token.name and after.text == "("}
 
 
 def split(part: Tokens, sign: str) -> list[Tokens]:
@@ -158,8 +158,8 @@ class Cursor:
 
     def fail(self, wanted: str) -> None:
         """Raises Wrong: something else was expected here."""
-        found = "the end" if self.now is None else self.now.text
-        raise Wrong(f"write {wanted} here, not {found}", self.offset)
+        actual = "the end" if self.now is None else self.now.text
+        raise Wrong(f"write {wanted} here, not {actual}", self.offset)
 
     def next(self) -> Token:
         token = self.now

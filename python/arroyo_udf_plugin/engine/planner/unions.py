@@ -42,18 +42,18 @@ def united(flow: Flow, nodes: Sequence[Node], places: Sequence[int], name: str) 
             items[TIME] = quoted(TIME)
         own_items = [quoted(column) for column in node.schema.names]
         inputs.append(node if list(items.values()) == own_items else flow.query(node, Select(items), name, at))
-    found = flow.union(inputs, name, places[0])
+    union = flow.union(inputs, name, places[0])
     of_windows = [column for column in range(len(first.names)) if all(_is_window(node, column) for node in nodes)]
     times = {name: near for at, name in enumerate(first.names) if (near := _times(nodes, at)) is not None}
-    return found.with_windows(first.names[column] for column in of_windows).with_times(times)
+    return union.with_windows(first.names[column] for column in of_windows).with_times(times)
 
 
 def _unlike(nodes: Sequence[Node], places: Sequence[int], column: int) -> Wrong:
     """What to say about a column whose types do not go together."""
     types = [_type(node, column) for node in nodes]
     number = next(number for number, type_ in enumerate(types) if type_ != types[0])
-    told = f"column {nodes[number].names[column]} is {types[number]} here, and {types[0]} in the first SELECT"
-    return Wrong(f"{told}: write CAST(... AS ...)", places[number])
+    reason = f"column {nodes[number].names[column]} is {types[number]} here, and {types[0]} in the first SELECT"
+    return Wrong(f"{reason}: write CAST(... AS ...)", places[number])
 
 
 def _type(node: Node, column: int) -> pa.DataType:
@@ -67,9 +67,9 @@ def _is_window(node: Node, column: int) -> bool:
 
 def _times(nodes: Sequence[Node], column: int) -> tuple[int, int] | None:
     """As of `Node.times`. None: it is no such column in one of them."""
-    found = [node.times.get(node.names[column]) for node in nodes]
-    known = [one for one in found if one is not None]
-    return (min(one for one, _ in known), max(one for _, one in known)) if len(known) == len(found) else None
+    times = [node.times.get(node.names[column]) for node in nodes]
+    known = [time for time in times if time is not None]
+    return (min(least for least, _ in known), max(most for _, most in known)) if len(known) == len(times) else None
 
 
 def _common(types: Sequence[pa.DataType]) -> pa.DataType | None:
@@ -81,7 +81,7 @@ def _common(types: Sequence[pa.DataType]) -> pa.DataType | None:
         own.register_record_batches(f"t{number}", [[pa.record_batch([pa.nulls(0, type_)], ["a"])]])
     text = " UNION ALL ".join(f"SELECT a FROM t{number}" for number in range(len(types)))
     try:
-        found = own.sql(text).to_arrow_table().schema.types[0]
+        common = own.sql(text).to_arrow_table().schema.types[0]
     except Exception:
         return None
-    return {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}.get(found, found)
+    return {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}.get(common, common)

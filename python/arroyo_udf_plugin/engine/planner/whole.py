@@ -35,7 +35,7 @@ _AFTER_FROM = {
 
 def tables_in(part: Tokens, known: Sequence[str]) -> Iterator[tuple[str, int]]:
     """The names of tables that a query reads, each once, with where it stands. known: that there are."""
-    found: set[str] = set()
+    seen: set[str] = set()
     around: list[bool] = []  # whether a FROM is open, for each open bracket
     is_from = False
     for place, token in enumerate(part):
@@ -51,10 +51,10 @@ def tables_in(part: Tokens, known: Sequence[str]) -> Iterator[tuple[str, int]]:
             is_from = True
         elif token.word in _AFTER_FROM:
             is_from = False
-        elif is_place and token.name is not None and token.name in known and token.name not in found:
+        elif is_place and token.name is not None and token.name in known and token.name not in seen:
             after = part[place + 1] if place + 1 < len(part) else None
             if after is None or after.text not in (".", "("):
-                found.add(token.name)
+                seen.add(token.name)
                 yield token.name, token.start
 
 
@@ -96,12 +96,12 @@ def built(
     tables = {**tables, **{names[at]: node for at, node in inner.items()}}
     given = {table: _only(flow, node, needed, f"{name}_{table}", query.at) for table, node in tables.items()}
     try:
-        guarded = Guarded(text, called, _grouping(), names, {table: one.names for table, one in given.items()})
+        guarded = Guarded(text, called, _grouping(), names, {table: source.names for table, source in given.items()})
         node = flow.whole(given, guarded.query(part), called, name, query.at)
     except WrongQuery as error:
         if any(token.word in WINDOWS and after.text == "(" for token, after in itertools.pairwise(part)):
             raise Wrong(query.why.text, query.why.at) from None  # windows are for streams
-        schema = pa.schema([field for one in tables.values() for field in one.schema])
+        schema = pa.schema([field for source in tables.values() for field in source.schema])
         raise wrong_query(error, part, query, schema, udfs) from None
     return _as_wanted(flow, node, _names(text, part, node), name, wanted, query.at)
 
@@ -113,12 +113,12 @@ def _grouping() -> frozenset[str]:
 
 
 def _called(flow: Flow, part: Tokens, udfs: Mapping[str, PlannedUdf]) -> dict[str, PlannedUdf]:
-    found = {}
+    called = {}
     for token, after in itertools.pairwise(part):
         name = (token.name or "").lower()
         if after.text != "(" or name not in udfs:
             continue
-        udf = found[name] = udfs[name]
+        udf = called[name] = udfs[name]
         if udf.function.kind not in ("sync", "async"):
             raise Wrong(f"{udf.signature} is {udf.function.kind}, and no row can call it", token.start)
         if (flow.settings.on_error, flow.settings.on_timeout) != ("fail", "fail"):
@@ -127,7 +127,7 @@ def _called(flow: Flow, part: Tokens, udfs: Mapping[str, PlannedUdf]) -> dict[st
                 "and select from the view",
                 token.start,
             )
-    return found
+    return called
 
 
 def _columns(part: Tokens) -> set[str] | None:
@@ -142,7 +142,9 @@ def _only(flow: Flow, node: Node, needed: set[str] | None, name: str, at: int) -
     """The rows with the columns that are needed, and at least one."""
     names = [column for column in node.names if needed is None or column in needed] or node.names[:1]
     return (
-        node if names == node.schema.names else flow.query(node, Select({one: quoted(one) for one in names}), name, at)
+        node
+        if names == node.schema.names
+        else flow.query(node, Select({column: quoted(column) for column in names}), name, at)
     )
 
 
@@ -160,20 +162,28 @@ def _as_wanted(
 ) -> Node:
     own = node.schema.names
     if wanted is not None and len(wanted) != len(own):
-        told = ", ".join(one.name for one in wanted)
-        raise Wrong(f"the SELECT has {len(own)} columns, and the table {len(wanted)}: {told}", at)
+        columns = ", ".join(wanted_column.name for wanted_column in wanted)
+        raise Wrong(f"the SELECT has {len(own)} columns, and the table {len(wanted)}: {columns}", at)
     texts = [quoted(column) for column in own]
-    for place, one in enumerate(wanted or ()):
-        found = texts[place] if one.type is None else cast_to(texts[place], node.schema.types[place], one.type)
-        if found is None:
-            told = f"{one.name} is {one.type} in the table, and this is {node.schema.types[place]}"
-            raise Wrong(f"{told}: write CAST(... AS ...)", at)
-        texts[place] = found
-    names = names if wanted is None else [one.name for one in wanted]
+    for place, wanted_column in enumerate(wanted or ()):
+        converted = (
+            texts[place]
+            if wanted_column.type is None
+            else cast_to(texts[place], node.schema.types[place], wanted_column.type)
+        )
+        if converted is None:
+            reason = (
+                f"{wanted_column.name} is {wanted_column.type} in the table, and this is {node.schema.types[place]}"
+            )
+            raise Wrong(f"{reason}: write CAST(... AS ...)", at)
+        texts[place] = converted
+    names = names if wanted is None else [wanted_column.name for wanted_column in wanted]
     for column in names:
         if names.count(column) > 1:
             raise Wrong(f"there are two columns {column}: write AS and another name", at)
     items = dict(zip(names, texts, strict=True))
     if list(items.items()) != [(column, quoted(column)) for column in own]:
         node = flow.query(node, Select(items), name, at)
-    return flow.required(node, [one.name for one in wanted or () if one.not_null], name, at)
+    return flow.required(
+        node, [wanted_column.name for wanted_column in wanted or () if wanted_column.not_null], name, at
+    )

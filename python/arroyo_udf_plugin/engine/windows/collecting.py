@@ -84,7 +84,7 @@ class Inputs:
         for number, (table, schema) in enumerate(self.tables.items()):
             if number == input:
                 own = [rows.column(place) for place in self._places[table]]
-                columns += [decoded(one) if isinstance(one.type, CellType) else one for one in own]
+                columns += [decoded(column) if isinstance(column.type, CellType) else column for column in own]
             else:
                 columns += [pa.nulls(n_rows, type_) for type_ in schema.types]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)

@@ -127,16 +127,16 @@ class First:
 
     def _latest(self, keys: pa.Array) -> dict[int, int]:
         """When those that are known had their latest row, by their places."""
-        found: dict[int, int] = {}
+        latest: dict[int, int] = {}
         known = [batch for batch, _ in self._known.kept()]
         if not known:
-            return found
+            return latest
         places = pc.index_in(pa.chunked_array([batch.column(0) for batch in known]), keys)
         are_there = places.is_valid()
         times = pa.chunked_array([self._known.at(batch) for batch in known]).filter(are_there)
         for place, time in zip(places.drop_null().to_pylist(), times.to_pylist(), strict=True):
-            found[place] = max(time, found.get(place, time))
-        return found
+            latest[place] = max(time, latest.get(place, time))
+        return latest
 
     # ---- Checkpoints ----
 

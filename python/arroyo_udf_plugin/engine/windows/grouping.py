@@ -14,7 +14,7 @@ from functools import partial
 import pyarrow as pa
 
 from ..datafusion.feed import TABLE, Feed, Single, works
-from ..datafusion.query import WrongQuery, planned, settled, told, written
+from ..datafusion.query import WrongQuery, error_message, planned, settled, written
 from ..datafusion.tokens import quoted, tokens, without_layout
 from .partials import COUNT, Parted, column, part_name, parted, without_order
 from .spans import Window, is_time
@@ -53,7 +53,8 @@ class BatchQuery:
     def _settled(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         types = self._schema.types
         columns = [
-            one if one.type == type_ else one.cast(type_) for one, type_ in zip(rows.columns, types, strict=True)
+            array if array.type == type_ else array.cast(type_)
+            for array, type_ in zip(rows.columns, types, strict=True)
         ]
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
@@ -92,15 +93,15 @@ class GroupingPlan:
     def __init__(self, grouping: Grouping, given: pa.Schema, by: Sequence[pa.Field]) -> None:
         self._grouping, self._given, self._by = grouping, given, by
         self._check()
-        results = [settled(*one) for one in zip(grouping.aggregates.values(), self._types(), strict=True)]
+        results = [settled(*pair) for pair in zip(grouping.aggregates.values(), self._types(), strict=True)]
         texts = [text for text, _ in results]
         keys = [pa.field(name, given.field(name).type) for name in grouping.keys]
         self.schema = pa.schema([*keys, *zip(grouping.aggregates, (type_ for _, type_ in results), strict=True)])
         self.needed = self._needed()
         fed = self.fed = pa.schema([given.field(name) for name in self.needed])
-        found = [None if grouping.by_row else parted(text, given, grouping.table) for text in texts]
-        aggregates = [one for one in found if one is not None]
-        self.in_parts = len(aggregates) == len(found)
+        parted_texts = [None if grouping.by_row else parted(text, given, grouping.table) for text in texts]
+        aggregates = [aggregate for aggregate in parted_texts if aggregate is not None]
+        self.in_parts = len(aggregates) == len(parted_texts)
         self.meanings: dict[str, str] = {}
         if not self.in_parts:
             self.kept = fed
@@ -139,7 +140,7 @@ class GroupingPlan:
             asked = written(self.text(texts, []), self._grouping.table, fed)
             planned(asked, fed).execution_plan()
         except Exception as error:
-            raise WrongQuery(told(error), None) from None
+            raise WrongQuery(error_message(error), None) from None
 
     def _asked(self, items: Sequence[str], given: pa.Schema, schema: pa.Schema) -> Aggregation:
         return Aggregation(partial(self.text, items), given, schema, self._by, self._grouping.table)
@@ -153,9 +154,9 @@ class GroupingPlan:
             for name, text in texts.items():
                 try:
                     self._types_of([text], self._given)
-                except Exception as found:
-                    raise WrongQuery(told(found), name) from None
-            raise WrongQuery(told(error), None) from None
+                except Exception as cause:
+                    raise WrongQuery(error_message(cause), name) from None
+            raise WrongQuery(error_message(error), None) from None
 
     def _types_of(self, items: Sequence[str], given: pa.Schema) -> list[pa.DataType]:
         """Raises what DataFusion raises."""
@@ -177,7 +178,7 @@ class GroupingPlan:
         return f"SELECT {', '.join([*keys, *named])}\nFROM {relation} AS {quoted(self._grouping.table)}{grouped}"
 
     def _plan_parts(self, aggregates: Sequence[Parted], fed: pa.Schema, keys: Sequence[pa.Field]) -> None:
-        parts = list(dict.fromkeys(part for one in aggregates for part in one.parts))
+        parts = list(dict.fromkeys(part for aggregate in aggregates for part in aggregate.parts))
         types = self._types_of([part.text for part in parts], fed)
         fields = [pa.field(part_name(number), type_) for number, type_ in enumerate(types)]
         self.kept = pa.schema([*keys, *fields])
@@ -187,6 +188,6 @@ class GroupingPlan:
         put_together = {part: part.merge.format(column(number)) for number, part in enumerate(parts)}
         self.merge_texts = list(put_together.values())
         self.merged = self._asked(self.merge_texts, self.kept, self.kept)
-        results = [one.result.format(*map(put_together.__getitem__, one.parts)) for one in aggregates]
+        results = [aggregate.result.format(*map(put_together.__getitem__, aggregate.parts)) for aggregate in aggregates]
         self.result_texts = results if self._grouping.aggregates else []
         self.result = self._asked(self.result_texts, self.kept, self.schema)

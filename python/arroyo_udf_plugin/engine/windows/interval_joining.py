@@ -59,8 +59,10 @@ class IntervalJoined:
         ]
         types = {side.schema.field(joining.time).type for side in self._sides}
         if len(types) > 1:
-            told = " and ".join(sorted(map(str, types)))
-            raise WrongQuery(f"the event times of both sides have one type, and these are {told}: cast one", "time")
+            type_names = " and ".join(sorted(map(str, types)))
+            raise WrongQuery(
+                f"the event times of both sides have one type, and these are {type_names}: cast one", "time"
+            )
         self._query = self._planned(joining, self._within)
         self.schema = self._query.schema
         self._pairs: list[Asked] = []  # by the side whose rows are new
@@ -107,15 +109,15 @@ class IntervalJoined:
         """The results that event times before this one decide, and no earlier ones."""
         left, right = self._sides
         new = [side.between(self._done, until) for side in self._sides]
-        found = []
+        tables = []
         if new[0]:
-            found.append(self._met(0, new[0], right.between(self._first_for(0, new[0]), until)))
+            tables.append(self._met(0, new[0], right.between(self._first_for(0, new[0]), until)))
         if new[1] and self._done is not None:
-            found.append(self._met(1, new[1], left.between(self._first_for(1, new[1]), self._done)))
+            tables.append(self._met(1, new[1], left.between(self._first_for(1, new[1]), self._done)))
         for side, rows in enumerate(self._waited(until)):
             if rows:
-                found.append(self._left_alone(side, rows))
-        results = [one for one in found if one is not None and one.num_rows]
+                tables.append(self._left_alone(side, rows))
+        results = [table for table in tables if table is not None and table.num_rows]
         if results:
             whole = pa.concat_tables(results)
             sorted_ = whole.take(pc.sort_indices(whole.column(whole.num_columns - 1)))
@@ -134,13 +136,13 @@ class IntervalJoined:
             tables = list(map(quoted, self._joining.tables))
             own = {f"{table}.{name}": f"{table}.{quoted(name)}" for table in tables for name in (AT.name, ROW.name)}
             self._pairs = [self._query.asked("inner", None, own, first) for first in (0, 1)]
-        found = self._pairs[side]([others, new] if side else [new, others])
-        width = found.num_columns - 4
-        for number, one in enumerate(self._sides):
+        pairs = self._pairs[side]([others, new] if side else [new, others])
+        width = pairs.num_columns - 4
+        for number, timed_rows in enumerate(self._sides):
             if self._keeps[number]:
-                one.note(*found.columns[width + 2 * number : width + 2 * number + 2])
-        decided = pc.max_element_wise(found.column(width), found.column(width + 2))
-        return found.select(range(width)).append_column(AT, decided)
+                timed_rows.note(*pairs.columns[width + 2 * number : width + 2 * number + 2])
+        decided = pc.max_element_wise(pairs.column(width), pairs.column(width + 2))
+        return pairs.select(range(width)).append_column(AT, decided)
 
     def _waited(self, until: int) -> Iterator[list[pa.RecordBatch]]:
         """Of each side: the rows that have met nobody, and will not."""

@@ -14,7 +14,7 @@ import pyarrow as pa
 from ...errors import InvalidArgument
 from ..datafusion.feed import FeedOfTwo, planned_tables
 from ..datafusion.native_calls import RewrittenText, with_native
-from ..datafusion.query import WrongQuery, settled, told
+from ..datafusion.query import WrongQuery, error_message, settled
 from ..datafusion.tokens import quoted, tokens, with_now
 from .spans import Hop
 
@@ -132,9 +132,9 @@ class JoinQuery:
         for name, text in self._joining.select.items():
             try:
                 self._types({name: text}, "true")
-            except Exception as found:
-                return WrongQuery(told(found), name)
-        return WrongQuery(told(error), "on")
+            except Exception as cause:
+                return WrongQuery(error_message(cause), name)
+        return WrongQuery(error_message(error), "on")
 
     def _types(self, items: Mapping[str, str], on: str) -> list[pa.DataType]:
         """Of the columns, and the time. Raises what DataFusion raises."""
@@ -159,8 +159,8 @@ class JoinQuery:
 
     def _text(self, items: Sequence[str], on: str, kind: Kind, first: int = 0) -> str:
         named = [f"{text}\nAS {quoted(f'__{place}')}" for place, text in enumerate(items)]
-        one, other = (f"{_TABLES[side]} AS {self._tables[side]}" for side in (first, 1 - first))
-        return f"SELECT {', '.join(named)}\nFROM {one} {kind.upper()} JOIN {other}\nON {on}"
+        left, other = (f"{_TABLES[side]} AS {self._tables[side]}" for side in (first, 1 - first))
+        return f"SELECT {', '.join(named)}\nFROM {left} {kind.upper()} JOIN {other}\nON {on}"
 
     def _named_sides(self) -> dict[str, pa.Schema]:
         return dict(zip(_TABLES, self._sides, strict=True))
@@ -168,6 +168,7 @@ class JoinQuery:
 
 def _settled(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     columns = [
-        one if one.type == type_ else one.cast(type_) for one, type_ in zip(rows.columns, schema.types, strict=True)
+        column if column.type == type_ else column.cast(type_)
+        for column, type_ in zip(rows.columns, schema.types, strict=True)
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)

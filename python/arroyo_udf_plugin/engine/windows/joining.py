@@ -60,13 +60,13 @@ class Sides:
             [field.with_name(field.name.removeprefix(prefix)) for field in fields if field.name.startswith(prefix)]
             for prefix in SIDES
         ]
-        return cls([pa.schema(one) for one in own], time)
+        return cls([pa.schema(own_fields) for own_fields in own], time)
 
     def together(self, rows: pa.RecordBatch, side: int) -> pa.RecordBatch:
         """Rows of one side, as the stream has them."""
         n_rows = rows.num_rows
         chosen = [rows.column(place) for place in self._places[side]]
-        own = [decoded(one) if isinstance(one.type, CellType) else one for one in chosen]
+        own = [decoded(column) if isinstance(column.type, CellType) else column for column in chosen]
         columns = [pa.repeat(pa.scalar(bool(side)), n_rows), own[self.times[side]].cast(self._time.type)]
         for number, schema in enumerate(self.sides):
             columns += own if number == side else [pa.nulls(n_rows, type_) for type_ in schema.types]
@@ -140,9 +140,9 @@ class Joined:
     def _results(self, left: Sequence[pa.RecordBatch], right: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         if self._asked is None:
             self._asked = self._query.asked(self._joining.kind)
-        found = self._asked([left, right])
-        order = pc.sort_indices(found.column(self._joining.time))
-        yield from found.take(order).combine_chunks().to_batches()
+        joined = self._asked([left, right])
+        order = pc.sort_indices(joined.column(self._joining.time))
+        yield from joined.take(order).combine_chunks().to_batches()
 
     # ---- Checkpoints ----
 

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from ..connectors.cells import CellType, decoded
 from ..datafusion.feed import TABLE
-from ..datafusion.query import WrongQuery, planned, settled, told, written
+from ..datafusion.query import WrongQuery, error_message, planned, settled, written
 from ..datafusion.tokens import quoted, tokens
 from .grouping import BatchQuery
 from .spans import before, is_time, later
@@ -74,10 +74,10 @@ class LookedBack:
         words = {token.name for text in (*asked.functions.values(), *asked.keys, asked.order) for token in tokens(text)}
         self._needed = [place for place, name in enumerate(given.names) if name in words]
         self._fed = pa.schema([*(self.kept_schema.field(place) for place in self._needed), AT, _NEW, _PLACE])
-        found = [settled(*one) for one in zip(asked.functions.values(), self._types(), strict=True)]
-        results = pa.schema(zip(asked.functions, (type_ for _, type_ in found), strict=True))
+        texts_and_types = [settled(*pair) for pair in zip(asked.functions.values(), self._types(), strict=True)]
+        results = pa.schema(zip(asked.functions, (type_ for _, type_ in texts_and_types), strict=True))
         self.schema = pa.schema([*self.kept_schema, *results])
-        text = self._text([text for text, _ in found])
+        text = self._text([text for text, _ in texts_and_types])
         self._answers = BatchQuery(text, self._fed, pa.schema([*_OWN, *results]), asked.table).of
         self.meanings: dict[str, str] = {}
         self.watermark: int | None = None
@@ -94,7 +94,7 @@ class LookedBack:
 
     def add(self, rows: pa.RecordBatch) -> None:
         """rows: with usable times, none of them late."""
-        columns = [decoded(one) if isinstance(one.type, CellType) else one for one in rows.columns]
+        columns = [decoded(column) if isinstance(column.type, CellType) else column for column in rows.columns]
         self._rows.add(pa.RecordBatch.from_arrays(columns, schema=self.kept_schema))
 
     def close(self, all_of_them: bool = False) -> Iterator[pa.RecordBatch]:
@@ -130,14 +130,14 @@ class LookedBack:
         is_new = pa.concat_arrays([pa.repeat(pa.scalar(False), n_before), pa.repeat(pa.scalar(True), n_new)])
         places = pa.array(range(rows.num_rows), pa.int64())
         columns = [*(rows.column(place) for place in self._needed), self._rows.at(rows), is_new, places]
-        found = pa.Table.from_batches(self._answers([pa.RecordBatch.from_arrays(columns, schema=self._fed)]))
-        found = found.take(pc.sort_indices(found.column(_PLACE.name))).combine_chunks()
-        is_known = pc.greater(found.column("$latest"), last - self._asked.ttl)
-        kept = found.column(_PLACE.name).filter(pc.and_(found.column("$is_kept"), is_known))
+        answers = pa.Table.from_batches(self._answers([pa.RecordBatch.from_arrays(columns, schema=self._fed)]))
+        answers = answers.take(pc.sort_indices(answers.column(_PLACE.name))).combine_chunks()
+        is_known = pc.greater(answers.column("$latest"), last - self._asked.ttl)
+        kept = answers.column(_PLACE.name).filter(pc.and_(answers.column("$is_kept"), is_known))
         self._remembered.clear()
         if len(kept):
             self._remembered.add(rows.take(kept.combine_chunks()))
-        (results,) = found.filter(found.column(_NEW.name)).to_batches()
+        (results,) = answers.filter(answers.column(_NEW.name)).to_batches()
         whole = [*rows.slice(n_before).columns, *results.columns[len(_OWN) :]]
         yield pa.RecordBatch.from_arrays(whole, schema=self.schema)
 
@@ -169,9 +169,9 @@ class LookedBack:
             for name, text in functions.items():
                 try:
                     self._types_of([text])
-                except Exception as found:
-                    raise WrongQuery(told(found), name) from None
-            raise WrongQuery(told(error), None) from None
+                except Exception as cause:
+                    raise WrongQuery(error_message(cause), name) from None
+            raise WrongQuery(error_message(error), None) from None
 
     def _types_of(self, items: Iterable[str]) -> list[pa.DataType]:
         """Raises what DataFusion raises."""

@@ -64,11 +64,13 @@ def _inverse(order: pa.UInt64Array) -> pa.Int64Array:
 
 def _ids(keys: Sequence[pa.Array], length: int) -> pa.Int64Array:
     """A number below `length` for each combination of keys."""
-    columns = [one for key in keys for one in _flat(key)]
-    found = [pc.dictionary_encode(one, null_encoding="encode") for one in columns]
-    if not found:
+    columns = [column for key in keys for column in _flat(key)]
+    encoded = [pc.dictionary_encode(column, null_encoding="encode") for column in columns]
+    if not encoded:
         return pa.repeat(pa.scalar(0, pa.int64()), length)
-    together, _ = functools.reduce(_combined, ((one.indices.cast(pa.int64()), len(one.dictionary)) for one in found))
+    together, _ = functools.reduce(
+        _combined, ((codes.indices.cast(pa.int64()), len(codes.dictionary)) for codes in encoded)
+    )
     return together
 
 

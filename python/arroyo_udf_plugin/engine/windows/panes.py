@@ -106,17 +106,17 @@ class WindowPanes:
             if pane.rows > _FEW_ROWS + 2 * pane.merged:
                 merged = self._plan.merged.of_one(pane.kept.batches)
                 pane.kept.replace(merged)
-                pane.rows = pane.merged = sum(one.num_rows for one in merged)
+                pane.rows = pane.merged = sum(batch.num_rows for batch in merged)
 
     def _put(self, batch: pa.RecordBatch, panes: int | pa.Int64Array) -> list[_Pane]:
         """Into its panes."""
-        found = []
+        changed = []
         for number, part in [(panes, batch)] if isinstance(panes, int) else by_pane(batch, panes):
             if (pane := self._panes.get(number)) is None:
                 pane = self._panes[number] = _Pane(Some(self._storage))
             pane.add(part)
-            found.append(pane)
-        return found
+            changed.append(pane)
+        return changed
 
     # ---- Results ----
 
@@ -166,8 +166,8 @@ class WindowPanes:
                     yield self._result(batch, pa.repeat(pa.scalar(end, PANE.type), batch.num_rows))
             return
         batches = [_with_panes(batch, end) for end, kept in asked.items() for batch in kept]
-        found = pa.Table.from_batches(self._plan.result.of_several(batches), _with_pane(self._plan.schema))
-        for batch in found.take(pc.sort_indices(found.column(0))).to_batches():
+        results = pa.Table.from_batches(self._plan.result.of_several(batches), _with_pane(self._plan.schema))
+        for batch in results.take(pc.sort_indices(results.column(0))).to_batches():
             yield self._result(*_without_panes(batch))
 
     def _result(self, batch: pa.RecordBatch, ends: pa.Int64Array) -> pa.RecordBatch:

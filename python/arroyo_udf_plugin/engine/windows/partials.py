@@ -42,11 +42,11 @@ _NAN = {pa.float32(): "Float32", pa.float64(): "Float64"}
 
 def parted(text: str, schema: pa.Schema, table: str) -> Parted | None:
     """An aggregate's text in parts. None: it cannot be. schema, table: of the rows."""
-    found = tokens(text)
-    if len(found) < 4 or found[1].text != "(" or (name := found[0].word) not in _KNOWN:
+    all_tokens = tokens(text)
+    if len(all_tokens) < 4 or all_tokens[1].text != "(" or (name := all_tokens[0].word) not in _KNOWN:
         return None
-    end = next((place for place, token in enumerate(found) if token.text == ")"), 0)
-    inner, rest = found[2:end], found[end + 1 :]
+    end = next((place for place, token in enumerate(all_tokens) if token.text == ")"), 0)
+    inner, rest = all_tokens[2:end], all_tokens[end + 1 :]
     if rest and (rest[0].word != "filter" or _has_more(rest)):
         return None
     filter_ = text[rest[0].start :] if rest else ""
@@ -79,10 +79,10 @@ def _of_floats(name: str, type_: pa.DataType) -> str:
 
 def without_order(text: str, schema: pa.Schema, table: str) -> str:
     """An aggregate's text, so that it answers the same whatever the order of rows, if this takes other words."""
-    found = parted(text, schema, table)
-    if found is None or tokens(text)[0].word not in ("min", "max"):
+    aggregate = parted(text, schema, table)
+    if aggregate is None or tokens(text)[0].word not in ("min", "max"):
         return text
-    return found.parts[0].text
+    return aggregate.parts[0].text
 
 
 def _has_more(rest: Sequence[Token]) -> bool:

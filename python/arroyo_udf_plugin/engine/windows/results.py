@@ -12,20 +12,20 @@ _BOUNDS = pa.struct([("start", pa.timestamp("ns")), ("end", pa.timestamp("ns"))]
 
 
 class Results:
-    """schema: of the rows. found: of keys and aggregates. time: the type of event times."""
+    """schema: of the rows. computed: of keys and aggregates. time: the type of event times."""
 
-    def __init__(self, grouping: Grouping, found: pa.Schema, time: pa.DataType) -> None:
+    def __init__(self, grouping: Grouping, computed: pa.Schema, time: pa.DataType) -> None:
         self._n_keys = len(grouping.keys)
-        fields = list(found)
+        fields = list(computed)
         window = pa.field(grouping.column, _BOUNDS)
         self.schema = pa.schema(
             [*fields[: self._n_keys], window, *fields[self._n_keys :], pa.field(grouping.time, time)]
         )
 
-    def of(self, found: pa.RecordBatch, starts: pa.Int64Array, ends: pa.Int64Array) -> pa.RecordBatch:
+    def of(self, answers: pa.RecordBatch, starts: pa.Int64Array, ends: pa.Int64Array) -> pa.RecordBatch:
         """starts, ends: of each row's window."""
-        bounds = [one.view(pa.timestamp("ns")) for one in (starts, ends)]
+        bounds = [times.view(pa.timestamp("ns")) for times in (starts, ends)]
         window = pa.StructArray.from_arrays(bounds, fields=list(_BOUNDS))
         time = times_of(pc.subtract(ends, 1), self.schema.types[-1])
-        columns = [*found.columns[: self._n_keys], window, *found.columns[self._n_keys :], time]
+        columns = [*answers.columns[: self._n_keys], window, *answers.columns[self._n_keys :], time]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)

@@ -41,9 +41,9 @@ class SessionRows:
         chunk = _Chunk(Some(self._storage), len(session), len(session))
         chunk.rows.add(pa.RecordBatch.from_arrays([numbers, *columns], schema=self._schema))
         self._chunks.append(chunk)
-        found = pa.array(range(self._next, self._next + n_sessions), SESSION.type)
+        sessions = pa.array(range(self._next, self._next + n_sessions), SESSION.type)
         self._next += n_sessions
-        return found
+        return sessions
 
     def join(self, was: pa.Int64Array, is_: pa.Int64Array) -> None:
         """From now on these numbers mean those."""
@@ -59,14 +59,14 @@ class SessionRows:
 
     def of(self, sessions: pa.Int64Array) -> Iterator[tuple[pa.Int64Array, pa.RecordBatch]]:
         """The rows of these sessions, and for each the place of its session among these."""
-        return ((places, rows) for _, places, rows in self._found(sessions))
+        return ((places, rows) for _, places, rows in self._chunks_of(sessions))
 
     def take_out(self, sessions: pa.Int64Array, left: pa.Int64Array) -> list[tuple[pa.Int64Array, pa.RecordBatch]]:
         """As `of`; these rows are not here any more. left: all sessions that are."""
-        found = list(self._found(sessions))
+        chunks = list(self._chunks_of(sessions))
         is_open = pc.is_in(self._is, left)
         self._was, self._is = self._was.filter(is_open), self._is.filter(is_open)
-        for chunk, _, taken in found:
+        for chunk, _, taken in chunks:
             chunk.open -= taken.num_rows
         known = pa.concat_arrays([left, self._was])
         for chunk in self._chunks:
@@ -75,9 +75,9 @@ class SessionRows:
                 chunk.rows.replace(open_)
                 chunk.total = chunk.open
         self._chunks = [chunk for chunk in self._chunks if chunk.open]
-        return [(places, rows) for _, places, rows in found]
+        return [(places, rows) for _, places, rows in chunks]
 
-    def _found(self, sessions: pa.Int64Array) -> Iterator[tuple[_Chunk, pa.Int64Array, pa.RecordBatch]]:
+    def _chunks_of(self, sessions: pa.Int64Array) -> Iterator[tuple[_Chunk, pa.Int64Array, pa.RecordBatch]]:
         is_alias = pc.is_in(self._is, sessions)
         known = pa.concat_arrays([sessions, self._was.filter(is_alias)])
         places = pc.index_in(pa.concat_arrays([sessions, self._is.filter(is_alias)]), sessions).cast(pa.int64())

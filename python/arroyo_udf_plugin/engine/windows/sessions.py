@@ -54,12 +54,14 @@ class Sessions:
         self._waiting_rows = 0
         self._first_end: int | None = None  # no session ends before it
 
-    def _by_session(self, texts: Sequence[str], given: pa.Schema, found: Sequence[pa.Field]) -> BatchQuery | None:
+    def _by_session(self, texts: Sequence[str], given: pa.Schema, results: Sequence[pa.Field]) -> BatchQuery | None:
         """A query over rows with the numbers of their sessions. None: it asks nothing."""
         items = ", ".join([SESSION.name, *(f"{text}\nAS {quoted(f'__{n}')}" for n, text in enumerate(texts))])
         text = f"SELECT {items}\nFROM {TABLE} AS {quoted(self._table)}\nGROUP BY {SESSION.name}"
         return (
-            BatchQuery(text, pa.schema([SESSION, *given]), pa.schema([SESSION, *found]), self._table) if texts else None
+            BatchQuery(text, pa.schema([SESSION, *given]), pa.schema([SESSION, *results]), self._table)
+            if texts
+            else None
         )
 
     # ---- Rows ----
@@ -84,17 +86,19 @@ class Sessions:
         """Rows that wait become pieces of sessions."""
         waiting, self._waiting, self._waiting_rows = self._waiting, [], 0
         if waiting:
-            rows = _one(waiting)
+            rows = _concatenated(waiting)
             self._add_pieces(rows, self._numbered(rows, are_moments=True))
 
-    def _add_pieces(self, rows: pa.RecordBatch, found: Numbered) -> None:
-        columns = [column.take(found.order) for column in rows.columns[2:]]
+    def _add_pieces(self, rows: pa.RecordBatch, numbers: Numbered) -> None:
+        columns = [column.take(numbers.order) for column in rows.columns[2:]]
         if self._plan.in_parts:
-            parts = self._answered(self._parts, [(found.session, columns)])
+            parts = self._answered(self._parts, [(numbers.session, columns)])
         else:
-            parts = [self._rows.add(found.session, columns, len(found.starts))]
-        keys = [key.take(found.order).take(found.starts) for key in self._keys(rows)]
-        self._pieces.append(pa.RecordBatch.from_arrays([found.firsts, found.lasts, *keys, *parts], schema=self._piece))
+            parts = [self._rows.add(numbers.session, columns, len(numbers.starts))]
+        keys = [key.take(numbers.order).take(numbers.starts) for key in self._keys(rows)]
+        self._pieces.append(
+            pa.RecordBatch.from_arrays([numbers.firsts, numbers.lasts, *keys, *parts], schema=self._piece)
+        )
 
     def _numbered(self, rows: pa.RecordBatch, are_moments: bool = False) -> Numbered:
         firsts = rows.column(0)
@@ -110,8 +114,8 @@ class Sessions:
         if asked is None:
             return []
         rows = [pa.RecordBatch.from_arrays([session, *columns], schema=asked.given) for session, columns in given]
-        found = _one(asked.of(rows))
-        return list(found.take(pc.sort_indices(found.column(0))).columns[1:])
+        answer = _concatenated(asked.of(rows))
+        return list(answer.take(pc.sort_indices(answer.column(0))).columns[1:])
 
     # ---- Results ----
 
@@ -122,11 +126,11 @@ class Sessions:
         if not all_of_them and (self.watermark is None or self._first_end > self.watermark):
             return
         self._join()
-        (found,) = self._pieces
-        is_open = pa.repeat(False, len(found))
+        (piece,) = self._pieces
+        is_open = pa.repeat(False, len(piece))
         if not all_of_them and self.watermark is not None:
-            is_open = pc.greater(found.column(LAST.name), self.watermark - self._gap)
-        over, open_ = found.filter(pc.invert(is_open)), found.filter(is_open)
+            is_open = pc.greater(piece.column(LAST.name), self.watermark - self._gap)
+        over, open_ = piece.filter(pc.invert(is_open)), piece.filter(is_open)
         self._pieces = [open_] if len(open_) else []
         last = pc.min(open_.column(LAST.name)).as_py()
         self._first_end = None if last is None else last + self._gap
@@ -148,25 +152,25 @@ class Sessions:
         else:
             rows = self._rows.take_out(parts[0], left)
             columns = self._answered(self._result, [(session, some.columns) for session, some in rows])
-        found = pa.RecordBatch.from_arrays([*keys, *columns], schema=self._plan.schema)
-        return self._of_windows.of(found, over.column(0), pc.add(over.column(1), self._gap))
+        results = pa.RecordBatch.from_arrays([*keys, *columns], schema=self._plan.schema)
+        return self._of_windows.of(results, over.column(0), pc.add(over.column(1), self._gap))
 
     def _join(self) -> None:
         """Makes one piece of each session."""
         self._take_in()
         if len(self._pieces) < 2:
             return
-        pieces = _one(self._pieces)
-        found = self._numbered(pieces)
-        columns = [column.take(found.order) for column in pieces.columns[2:]]
-        keys = [column.take(found.starts) for column in columns[: self._n_keys]]
+        pieces = _concatenated(self._pieces)
+        numbers = self._numbered(pieces)
+        columns = [column.take(numbers.order) for column in pieces.columns[2:]]
+        keys = [column.take(numbers.starts) for column in columns[: self._n_keys]]
         if self._plan.in_parts:
-            parts = self._answered(self._merged, [(found.session, columns)])
+            parts = self._answered(self._merged, [(numbers.session, columns)])
         else:
-            own = columns[-1].take(found.starts)
-            self._rows.join(columns[-1], own.take(found.session))
+            own = columns[-1].take(numbers.starts)
+            self._rows.join(columns[-1], own.take(numbers.session))
             parts = [own]
-        self._pieces = [pa.RecordBatch.from_arrays([found.firsts, found.lasts, *keys, *parts], schema=self._piece)]
+        self._pieces = [pa.RecordBatch.from_arrays([numbers.firsts, numbers.lasts, *keys, *parts], schema=self._piece)]
 
     # ---- Checkpoints ----
 
@@ -210,7 +214,7 @@ class Sessions:
         return self._storage.memory + self._storage.disk + own
 
 
-def _one(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+def _concatenated(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     """At least one, as one. Raises ArrowInvalid if its texts are more than 2 GiB."""
     if len(batches) == 1:
         return batches[0]

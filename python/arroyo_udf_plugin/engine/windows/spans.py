@@ -206,9 +206,9 @@ def before(times: pa.Array, first: int | None) -> pa.BooleanArray | None:
     return pc.less(numbers, first)
 
 
-def later(one: int | None, other: int | None) -> int | None:
+def later(watermark: int | None, other: int | None) -> int | None:
     """The later one of two watermarks. None: there was none yet."""
-    return max((time for time in (one, other) if time is not None), default=None)
+    return max((time for time in (watermark, other) if time is not None), default=None)
 
 
 def _counted(column: pa.Array) -> tuple[pa.Int64Array, int]:

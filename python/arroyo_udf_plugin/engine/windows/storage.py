@@ -120,9 +120,9 @@ class Storage:
         """Raises InvalidArgument if there is no room for so much on the disk."""
         if self.disk + size > self._limits.disk:
             raise InvalidArgument(
-                f"rows that wait have {_told(self.memory + self.disk)}, and may have {_told(self._limits.memory)} in "
-                f"memory (memory_limit) and {_told(self._limits.disk)} on the disk (disk_limit): set a higher limit, "
-                "or shorter windows or intervals"
+                f"rows that wait have {_amount(self.memory + self.disk)}, and may have {_amount(self._limits.memory)} "
+                f"in memory (memory_limit) and {_amount(self._limits.disk)} on the disk (disk_limit): set a higher "
+                "limit, or shorter windows or intervals"
             )
 
 
@@ -137,7 +137,7 @@ def _typed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _told(size: int) -> str:
+def _amount(size: int) -> str:
     return f"{size >> 20} MiB" if size >= 1 << 20 else f"{size} bytes"
 
 

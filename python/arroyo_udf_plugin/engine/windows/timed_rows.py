@@ -78,7 +78,7 @@ class TimedRows:
 
     def between(self, first: int | None, until: int, without_noted: bool = False) -> list[pa.RecordBatch]:
         """The rows of these times, without the end. first: None: from the beginning."""
-        found = []
+        batches = []
         for start, bucket in sorted(self._buckets.items()):
             end = start + self._hop.width
             if start >= until or (first is not None and end <= first):
@@ -95,8 +95,8 @@ class TimedRows:
                     noted = bucket.noted(number, batch.num_rows)
                     rows = rows.filter(pc.invert(noted.take(pc.subtract(rows.column(ROW.name), number))))
                 if rows.num_rows:
-                    found.append(rows)
-        return found
+                    batches.append(rows)
+        return batches
 
     def note(self, times: pa.Int64Array, rows: pa.Int64Array) -> None:
         """times, rows: of those that were taken."""
@@ -106,7 +106,7 @@ class TimedRows:
     def forget(self, watermark: int | None = None) -> None:
         """The buckets all rows of which are not needed any more. None: all."""
         reach = self._hop.width + self.after
-        for start in [one for one in self._buckets if watermark is None or one + reach <= watermark]:
+        for start in [begin for begin in self._buckets if watermark is None or begin + reach <= watermark]:
             self._buckets.pop(start).some.clear()
 
     def kept(self) -> Iterator[tuple[pa.RecordBatch, pa.BooleanArray]]:

@@ -32,9 +32,9 @@ class Answer(Documented):
     """What the API says. Fields that may be missing are null."""
 
 
-def wrong_shape(told: str) -> PydanticCustomError:
+def wrong_shape(message: str) -> PydanticCustomError:
     """To be raised while a request is read, if it has another shape than is asked for."""
-    return PydanticCustomError(WRONG_SHAPE, "{told}", {"told": told})
+    return PydanticCustomError(WRONG_SHAPE, "{told}", {"told": message})
 
 
 WRONG_SHAPE = "wrong_shape"
@@ -54,11 +54,11 @@ class Asked(Documented):
             keys = [field.alias or name for name, field in cls.model_fields.items()]
             for name in given:
                 if name not in keys and name not in cls.model_fields:
-                    raise wrong_shape(_told(str(name), keys))
+                    raise wrong_shape(_unknown_key(str(name), keys))
         return given
 
 
-def _told(name: str, keys: Sequence[str]) -> str:
+def _unknown_key(name: str, keys: Sequence[str]) -> str:
     near = difflib.get_close_matches(name, keys, 1)
     return f"there is no key {name[:100]!r}: " + (f"write {near[0]!r}" if near else f"there are {', '.join(keys)}")
 

@@ -98,9 +98,9 @@ class SourceField(Asked):
     @pydantic.model_serializer(mode="wrap")
     def _without_others(self, handler: pydantic.SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Parameters of other types are left out."""
-        told: dict[str, Any] = handler(self)
+        values: dict[str, Any] = handler(self)
         others = ("precision", "scale", "unit", "fields", "items")
-        return {name: value for name, value in told.items() if name not in others or value is not None}
+        return {name: value for name, value in values.items() if name not in others or value is not None}
 
     @pydantic.model_validator(mode="after")
     def _has_its_parameters(self) -> SourceField:

@@ -65,8 +65,8 @@ class Functions(DescribedOperator):
     def policy(self) -> Policy:
         return Policy(self.on_error, self.on_timeout)
 
-    def asked(self, told: Mapping[str, Any]) -> Any:
-        return told["calls"] if told["after"] is None else {"after": told["after"], "calls": told["calls"]}
+    def asked(self, data: Mapping[str, Any]) -> Any:
+        return data["calls"] if data["after"] is None else {"after": data["after"], "calls": data["calls"]}
 
     def build(self, building: Building, place: int) -> None:
         building.add_functions(place, self)

@@ -112,9 +112,9 @@ class DescribedOperator(Described):
         """What happens to failed rows."""
         return Policy()
 
-    def asked(self, told: Mapping[str, Any]) -> Any:
+    def asked(self, data: Mapping[str, Any]) -> Any:
         """Of its description as data: what must be the same for a resume, without names and policies."""
-        return {name: value for name, value in told.items() if name not in _NOT_ASKED}
+        return {name: value for name, value in data.items() if name not in _NOT_ASKED}
 
     def build(self, building: Building, place: int) -> None:
         """Adds what it becomes to the chain, or problems."""

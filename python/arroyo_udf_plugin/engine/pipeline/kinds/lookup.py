@@ -56,9 +56,9 @@ class Lookup(DescribedOperator):
     def policy(self) -> Policy:
         return Policy(self.on_error)
 
-    def asked(self, told: Mapping[str, Any]) -> Any:
+    def asked(self, data: Mapping[str, Any]) -> Any:
         names = ("type", "table", "keys", "columns", "types", "unmatched", "where", "after")
-        return {name: told[name] for name in names}
+        return {name: data[name] for name in names}
 
     def plan(self, name: str, given: Given, hidden: Callable[[str], str] = str, key: bytes | None = None) -> LookupPlan:
         """given: has the columns of the keys. Looks at the table. Raises InvalidArgument."""

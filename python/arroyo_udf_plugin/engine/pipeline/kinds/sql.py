@@ -42,8 +42,8 @@ class Sql(DescribedOperator):
     def policy(self) -> Policy:
         return Policy(self.on_error)
 
-    def asked(self, told: Mapping[str, Any]) -> Any:
-        return {name: told[name] for name in ("select", "where", "table", "required", "after")}
+    def asked(self, data: Mapping[str, Any]) -> Any:
+        return {name: data[name] for name in ("select", "where", "table", "required", "after")}
 
     def build(self, building: Building, place: int) -> None:
         columns = building.before(place)

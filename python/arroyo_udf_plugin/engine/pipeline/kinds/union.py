@@ -34,7 +34,7 @@ class Union(DescribedOperator):
 
     def build(self, building: Building, place: int) -> None:
         columns = building.inputs(place)
-        known = [_decoded(one.schema) for one in columns if one is not None]
+        known = [_decoded(input_columns.schema) for input_columns in columns if input_columns is not None]
         if len(known) < len(columns):
             return
         schema = merged(known)

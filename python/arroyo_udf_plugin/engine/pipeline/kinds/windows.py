@@ -98,8 +98,8 @@ class Windows(WaitingOperator):
         building.needs_time(place, "windows end by the event time")
         at_time = columns.schema.get_field_index(self.time)
         if at_time >= 0 and isinstance(columns.schema.types[at_time], CellType):
-            told = f"column {self.time!r} is text: give its type to the source"
-            problems.add(("operators", place, "time"), f'{told}, types = {{ {self.time} = "datetime" }}')
+            reason = f"column {self.time!r} is text: give its type to the source"
+            problems.add(("operators", place, "time"), f'{reason}, types = {{ {self.time} = "datetime" }}')
             return
         try:
             grouping = self.grouping()
