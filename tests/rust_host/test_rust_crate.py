@@ -23,8 +23,8 @@ Shell = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture(scope="session")
 def plugins(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """c.so, rs.so and py.so, of one source in three languages, and stubborn.so; null_c.so and so on give null for failed
-    rows."""
+    """c.so, rs.so and py.so, of one source in three languages, and stubborn.so; null_c.so and its like give null for
+    failed rows."""
     folder = tmp_path_factory.mktemp("plugins")
     for source in [*(ROOT / "tests" / "integrations" / "plugins").glob("one.*"), HERE / "stubborn.py"]:
         name = source.suffix[1:] if source.stem == "one" else source.stem
