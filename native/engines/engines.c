@@ -8,7 +8,8 @@
  *   daft.h     daft_module_magic
  *   sqlite.h   sqlite3_extension_init
  *
- * `build/engines.py` writes these symbols, and DuckDB's footer; engines.h is what they call. All are translations onto `run`, and onto `start`, `send` and `drain_results`, of the one table of this library:
+ * `build/engines.py` writes these symbols, `build/duckdb_file.py` the footer; engines.h is what they call. All are
+ * translations onto `run`, and onto `start`, `send` and `drain_results`, of the one table of this library:
  *
  *   columns.h  an engine's columns as arrays of the types that a function has, cast where nothing is lost
  *   nested.h   the same for lists and structs

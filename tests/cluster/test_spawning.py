@@ -56,8 +56,9 @@ def test_a_generation_with_an_environment_gets_a_new_process(spawner: Spawner, t
     spawner.prepare()
     own = taken(spawner, tmp_path, PYTHONPATH="/nowhere")
     assert own.process.pid != spare_of(spawner).process.pid
-    environment = Path(f"/proc/{own.process.pid}/environ").read_bytes().split(b"\0")
-    assert b"PYTHONPATH=/nowhere" in environment
+    environment = Path(f"/proc/{own.process.pid}/environ")
+    until(lambda: environment.read_bytes() != b"", "the exec of the process, which the kernel has begun")
+    assert b"PYTHONPATH=/nowhere" in environment.read_bytes().split(b"\0")
     own.end()
 
 

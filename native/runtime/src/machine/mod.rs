@@ -2,15 +2,16 @@
 //! cancel, stuck attempts, stop (R1, R4-R8, R13, R17). Time is an argument, in nanoseconds of any monotonic clock.
 //! Hosts and executors report events; it answers with what to do. Simulation against a naive model proves it (`tests/`).
 //!
-//! | file          | what it holds                                                     |
-//! |---------------|-------------------------------------------------------------------|
-//! | `host.rs`     | what a host calls: batches in, results out, cancel, stop          |
-//! | `executor.rs` | what an executor calls: attempts to start, how they end, the time |
-//! | `rows.rs`     | how a row gets from one stage to the next                         |
-//! | `ready.rs`    | rows that wait for the host to take them                          |
-//! | `outcome.rs`  | how rows end                                                      |
-//! | `settings.rs` | limits and retries, each with its final value                     |
-//! | `slab.rs`, `list.rs` | records with stable numbers, and lists through them        |
+//! | file          | what it holds                                                             |
+//! |---------------|---------------------------------------------------------------------------|
+//! | `host.rs`     | what a host calls: batches in, results out, cancel, stop                  |
+//! | `executor.rs` | what an executor calls: attempts to start, how they end, timeouts; which  |
+//! |               | rows get another attempt                                                  |
+//! | `rows.rs`     | how a row gets from one stage to the next; how it backs off               |
+//! | `ready.rs`    | rows that wait for the host to take them                                  |
+//! | `outcome.rs`  | types: the ways in which rows end                                         |
+//! | `settings.rs` | limits and retries, each with its final value; the pause before a retry   |
+//! | `slab.rs`, `list.rs` | records with stable numbers, and lists through them                |
 //!
 //! Guarantees: every accepted row is handed out exactly once; at most `allowed_in_flight` attempts are open that are not
 //! stuck; a row has at most one open attempt that is not stuck; the first event that ends a row wins, later ones for the

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -63,14 +64,19 @@ def decide(session: Session, checkpoints: str) -> None:
             job.place = f"{text.rstrip('/')}/{job.id}"
 
 
+_PATIENCE = 1.0  # PostgreSQL lets go of the lock of a controller that has stopped a little later
+
+
 def move(database: Database, old: str, new: str) -> int:
     """What lay in the folder or bucket `old` is in `new` by now: states, libraries, and what is to be removed.
 
     Returns how many places are others by that. Raises InvalidArgument, and InUse while a controller leads.
     """
     before, after = (str(location_of(text).absolute()).rstrip("/") for text in (old, new))
-    lock = LeaderLock(database)
-    if not lock.hold():
+    lock, patience = LeaderLock(database), time.monotonic() + _PATIENCE
+    while not (is_held := lock.hold()) and time.monotonic() < patience:
+        time.sleep(_PATIENCE / 20)
+    if not is_held:
         raise InUse("a controller runs: stop it, because its jobs still use what was moved")
 
     def moved(place: str) -> str:

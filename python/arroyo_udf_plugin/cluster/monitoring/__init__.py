@@ -6,6 +6,6 @@ exposition.py   samples as the text that Prometheus reads, or sent to a Pushgate
 tracing.py      spans for OpenTelemetry
 
 Each part tells what it knows to a `Families` that it is given (a `Source`). A program chooses its sources, and answers
-at a port of its own (see `program.py`, `worker.py`) or at the API's. prometheus_client writes the text; it
-is imported with the first request, so that a start is not slower for it.
+at a port of its own (see `program.py`, `worker.py`) or at the API's (`api/health.py`). prometheus_client writes the
+text; it is imported with the first request, so that a start is not slower for it.
 """

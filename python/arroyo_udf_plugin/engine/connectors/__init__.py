@@ -9,7 +9,8 @@ interface.py        what the engine asks of the sources and sinks of a pipeline
 connector.py        what a kind of table is: its source, its sink, its lookups, its place in a catalogue
 registry.py         the connectors that there are, those of installed packages, too
 impulse.py, filesystem.py, single.py, table.py, standard_input.py, standard_output.py, blackhole.py
-                    a connector each; filesystem.py: of files.py and parts.py
+                    a connector each; table.py: of SQLite and PostgreSQL
+files.py            files as a source; parts.py: a folder to which a sink adds files
 preview.py          a sink that shows rows in the output stream of a job
 described.py        the base of what descriptions have; read.py, written.py: the keys that several have
 table_options.py    the options of CREATE TABLE, as connectors read them
@@ -26,7 +27,8 @@ database.py, table_types.py            what SQLite and PostgreSQL have in common
 lookup_table.py, lookup_cache.py, lookup_types.py     a table in which rows look up others
 piece.py                               what every reader of a file yields
 blocks.py                              bytes of text as whole records
-delimited.py, json_lines.py, typed.py  one format each, in and out; text_lines.py: lines as they are
+delimited.py, json_lines.py            one format each, in and out; text_lines.py: lines as they are
+typed.py                               Parquet and Arrow, in and out
 json_arrays.py, json_types.py, json_writer.py     JSON, nested, too: as lines, as Arrow arrays, and written
 json_values.py                         JSON in columns of texts
 inferred.py                            the types of text columns, by their first rows

@@ -39,6 +39,7 @@ from .tokens import quoted
 
 _REMEMBERED = 4  # results of a function
 _LEAST_MEMORY = 64 << 20  # with less it cannot merge what it has on disk
+_THREAD_MEMORY = 128 << 20  # a thread that merges cannot take back what others sort with: with less, one sorts alone
 _TABLE_ROWS = 1 << 20  # beyond that, several threads read a table
 _BITS = {pa.float16(): pa.int16(), pa.float32(): pa.int32(), pa.float64(): pa.int64()}
 _VIEWS = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
@@ -97,7 +98,8 @@ class Whole:
         Raises what functions raise, such as RowError, and what DataFusion raises.
         """
         with contextlib.ExitStack() as open_:
-            own = _context(self._asked.functions, threads=len(os.sched_getaffinity(0)), memory=memory)
+            threads = max(1, min(len(os.sched_getaffinity(0)), memory // _THREAD_MEMORY))
+            own = _context(self._asked.functions, threads=threads, memory=memory)
             called = [
                 open_.enter_context(_Called(function, None if self._keys is None else self._keys(name)))
                 for name, function in self._functions.items()
@@ -105,7 +107,7 @@ class Whole:
             for name, call in zip(self._functions, called, strict=True):
                 _register(own, name, call)
             for name, schema in self._tables.items():
-                own.register_record_batches(quoted(name), _shares(tables[name]) or [[no_rows(schema)]])
+                own.register_record_batches(quoted(name), _shares(tables[name], threads) or [[no_rows(schema)]])
             try:
                 for answer in _asked(own, self._asked).execute_stream():
                     yield self._settled(answer.to_pyarrow())
@@ -125,10 +127,10 @@ def _as(column: pa.Array, type_: pa.DataType) -> pa.Array:
     return column if column.type == type_ else pa.array(column.to_pylist(), type_)
 
 
-def _shares(batches: Sequence[pa.RecordBatch]) -> list[list[pa.RecordBatch]]:
-    """For one thread or several, in an order that does not change."""
+def _shares(batches: Sequence[pa.RecordBatch], threads: int) -> list[list[pa.RecordBatch]]:
+    """For one thread or several, in an order that depends on their number alone."""
     rows = sum(batch.num_rows for batch in batches)
-    count = 1 if rows < _TABLE_ROWS else min(len(os.sched_getaffinity(0)), len(batches))
+    count = 1 if rows < _TABLE_ROWS else min(threads, len(batches))
     size = -(-len(batches) // count) if batches else 1
     return [list(batches[start : start + size]) for start in range(0, len(batches), size)]
 

@@ -11,9 +11,9 @@
 spans.py      which windows a time belongs to: tumble and hop, of fixed lengths or months; session
 grouping.py   what is asked: keys and aggregates, as queries of DataFusion
 partials.py   which aggregates can be put together from parts
-panes.py      the open windows of tumble and hop
+panes.py      the open windows of tumble and hop, and their results when they close
 sessions.py   the open sessions; numbering.py: which rows are one; session_rows.py: their rows
-results.py    the rows that leave
+results.py    the columns of a result
 first_rows.py the first row of each key within a time
 look_back.py  window functions that look back at rows of their key
 timed_rows.py rows by their event time
