@@ -151,8 +151,8 @@ def run(*command: str, **variables: str) -> None:
 
 
 def start_compiling() -> subprocess.Popen[bytes]:
-    """Compiles the crates of the native core that need no Python, while pip downloads. If it fails, so does the build of
-    the extension module, which says why."""
+    """Compiles the crates of the native core that need no Python, while pip downloads. If it fails, so does the build
+    of the extension module, which says why."""
     crates = ("-p", "arroyo-udf-plugin", "-p", "arroyo-udf-sql")
     command = ("cargo", "build", "--quiet", "--release", "--locked", *crates)
     return subprocess.Popen(command, cwd=ROOT / "native", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
