@@ -419,7 +419,9 @@ def _report(summary: PipelineSummary, as_json: bool, err: bool, replayed: Replay
         document = dataclasses.asdict(summary)
         if replayed is not None:
             document["replay"] = dataclasses.asdict(replayed)
-        (document["progress"]["checkpoint"] or {}).pop("took", None)  # its parts are for the engine around pipelines
+        (document["progress"]["checkpoint"] or {}).pop(
+            "statistics", None
+        )  # its parts are for the engine around pipelines
         click.echo(json.dumps(document.pop("progress") | document), err=err)
         return
     counts = {

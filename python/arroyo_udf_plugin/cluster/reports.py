@@ -28,8 +28,8 @@ from typing_extensions import TypedDict
 from .functions.graph import numbered
 
 if TYPE_CHECKING:
+    from ..engine.execution.checkpoint_statistics import CheckpointSpan, CheckpointStatistics, Part, SliceStatistics
     from ..engine.execution.progress import NodeProgress, OperatorProgress, Progress, Subtask
-    from ..engine.execution.took import CheckpointSpan, Part, SliceTook, Took
 
 
 class SubtaskNumbers(TypedDict, total=False):
@@ -189,7 +189,7 @@ class SubtaskTook(TypedDict):
     event_spans: Sequence[EventSpan]
 
 
-class OperatorTook(TypedDict):
+class OperatorStatistics(TypedDict):
     """bytes: of its state. finish_time: when that was durable. subtasks: by their index."""
 
     bytes: _Bytes
@@ -206,15 +206,15 @@ class CheckpointReport(TypedDict):
     seconds: _Seconds
     bytes: NotRequired[_Bytes]
     events: NotRequired[Sequence[EventSpan]]
-    operators: NotRequired[Mapping[str, OperatorTook]]
+    operators: NotRequired[Mapping[str, OperatorStatistics]]
 
 
 def taken(now: Progress, graph: Mapping[str, Any]) -> CheckpointReport | None:
     """The latest checkpoint. None: there was none. graph: as `graph_of` makes it."""
     checkpoint = now.checkpoint
-    if checkpoint is None or checkpoint.took is None:
+    if checkpoint is None or checkpoint.statistics is None:
         return None
-    statistics = checkpoint.took
+    statistics = checkpoint.statistics
     parts: list[Part] = numbered(
         [("source", number) for number in range(len(now.sources))],
         [("operator", place) for place in range(len(now.operators))],
@@ -233,7 +233,7 @@ def taken(now: Progress, graph: Mapping[str, Any]) -> CheckpointReport | None:
     }
 
 
-def _operator(part: Part, statistics: Took, is_alone: bool) -> OperatorTook:
+def _operator(part: Part, statistics: CheckpointStatistics, is_alone: bool) -> OperatorStatistics:
     """What other slices keep for a node that is alone is its state, too: rows on their way to it."""
     sizes = [_bytes(part, slice_) for slice_ in statistics.slices]
     own = [(statistics.slices[0], sum(sizes))] if is_alone else list(zip(statistics.slices, sizes, strict=True))
@@ -250,7 +250,7 @@ def _operator(part: Part, statistics: Took, is_alone: bool) -> OperatorTook:
     }
 
 
-def _bytes(part: Part, slice_: SliceTook) -> int:
+def _bytes(part: Part, slice_: SliceStatistics) -> int:
     kind, place = part
     return slice_.bytes[place] if kind == "operator" and isinstance(place, int) else 0
 

@@ -8,7 +8,7 @@ runtime.py      a started function, with the loop "send, drain, stop"
 started.py      its base: send, drain and stop, call by call
 calls.py        single calls of one started function, by many tasks; shared.py: the runtime that they share
 isolation.py    where functions run: in the interpreter, in subinterpreters, in worker processes
-aside.py        work that may wait, in a thread aside
+to_thread.py    work that may wait, in a thread of its own
 waiters.py      waiting for a runtime, in threads and event loops
 arguments.py    the one door: what callers pass, as arrays that a function takes
 answers.py      input rows beside their results

@@ -24,12 +24,12 @@ from ..plugin.registered import functions as registered
 from ..plugin.vectorized import Direct, is_plain
 from .answers import schema_of, with_refused
 from .arguments import Arguments, Piece
-from .aside import aside
 from .batches import Shape, Shapes, array_pointer, contract_broken, failure, free_batch, take_outputs, taken
 from .fields import annotation, array_class, field_of
 from .html import as_html
 from .runtime import Runtime, start
 from .shared import Shared
+from .to_thread import to_thread
 
 Kind = Literal["sync", "async", "aggregate", "table"]
 _KINDS: dict[int, Kind] = {SYNC: "sync", ASYNC: "async", AGGREGATE: "aggregate", TABLE: "table"}
@@ -358,7 +358,7 @@ class Function:
 
     async def start_async(self, *, lineage: bytes | None = None, **options: Unpack[StartOptions]) -> Runtime:
         """As `start`, waiting in another thread while the event loop runs on."""
-        return await aside(lambda: self.start(lineage=lineage, **options), "arroyo-udf-start")
+        return await to_thread(lambda: self.start(lineage=lineage, **options), "arroyo-udf-start")
 
 
 class Uncallable(Function):

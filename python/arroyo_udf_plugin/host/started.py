@@ -21,10 +21,10 @@ from .._native import begin_send, end_send, ledger, missing, named_missing, send
 from ..abi import ffi, new_error, take_error
 from ..errors import AbiError, ArroyoUdfError, InvalidArgument, InvalidState, UnsupportedCall, WouldBlock
 from .arguments import Arguments
-from .aside import aside
 from .batches import Shapes, array_pointer, contract_broken, failure, free_batch, give_back, take_outputs, taken
 from .logs import hand_on
 from .statistics import Statistics
+from .to_thread import to_thread
 from .waiters import Waiters
 
 _Kind = type[BaseException] | None
@@ -386,7 +386,7 @@ class Started:
 
     async def stop_async(self, mode: Mode = "drain", deadline: float | None = None) -> bool:
         """As `stop`, waiting in another thread while the event loop runs on."""
-        return await aside(lambda: self.stop(mode, deadline), "arroyo-udf-stop")
+        return await to_thread(lambda: self.stop(mode, deadline), "arroyo-udf-stop")
 
     def release(self) -> None:
         """Ends the handle; first stops a running runtime (cancel, 1 s). Results that were not drained are lost."""
@@ -412,7 +412,7 @@ class Started:
         return self
 
     async def __aexit__(self, kind: _Kind, value: BaseException | None, trace: TracebackType | None) -> None:
-        await aside(lambda: self.__exit__(kind, value, trace), "arroyo-udf-release")
+        await to_thread(lambda: self.__exit__(kind, value, trace), "arroyo-udf-release")
 
     def _call(self, slot: str, *arguments: Any, error: Any = None, expected: tuple[int, ...] = (abi.OK,)) -> int:
         error = new_error() if error is None else error

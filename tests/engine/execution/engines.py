@@ -10,8 +10,8 @@ from worlds import SCHEMA, MemoryStore, World, WorldSink, epochs_in
 from arroyo_udf_plugin.engine.connectors.interface import Json
 from arroyo_udf_plugin.engine.execution.checkpoints import Epochs
 from arroyo_udf_plugin.engine.execution.manifest import Manifest, PipelineIdentity
-from arroyo_udf_plugin.engine.execution.moment import Snapshot
 from arroyo_udf_plugin.engine.execution.retention import Retention
+from arroyo_udf_plugin.engine.execution.snapshot import Snapshot
 
 SOURCE = {"source": {"type": "files", "paths": ["a", "c"]}}
 IDENTITY = PipelineIdentity.of("flights", SOURCE, {"speed": "abc"})

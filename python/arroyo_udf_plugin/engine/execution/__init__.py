@@ -17,14 +17,14 @@ checkpoints.py  epochs: what is committed, and how
 epoch_files.py  the files of epochs: which are there, and which are retained
 retention.py    which of them are kept; savepoints.py: those with a name
 restoring.py    back to an older checkpoint
-moment.py       what a slice gives an epoch; took.py: what an epoch took
+snapshot.py     what a slice gives an epoch; checkpoint_statistics.py: what an epoch took
 gathering.py    rows of all slices on their way to an operator that needs them together
 manifest.py     the file of an epoch
 changes.py      what may change before a resume
 dependents.py   what windows keep of a query's column
 store.py        where checkpoints are kept
 progress.py     numbers for the view and the summary; counters.py: what a slice counts
-rhythm.py       when something is done again
+ticker.py       when something is done again
 stopping.py     requests to stop; deadlines
 
 Guarantees: memory is bounded, because a slice reads only while its first operator wants input, and takes from an

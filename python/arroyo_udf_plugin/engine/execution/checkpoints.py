@@ -45,13 +45,13 @@ from ... import failpoints
 from ...errors import ArroyoUdfError, Fenced, InvalidArgument, WrongCheckpoints
 from ..connectors.interface import Discardable, Json, Rewindable, Sealed, transactional
 from ..connectors.unnamed import Data
+from .checkpoint_statistics import CheckpointStatistics, CheckpointSteps, SliceSpans
 from .epoch_files import EpochFiles, RetainedEpoch
 from .manifest import Manifest, PipelineIdentity, SliceState, StateFile, StoredRows
-from .moment import Sealable, Snapshot, WithSinks
 from .retention import USUAL, Retention
 from .savepoints import Savepoints
+from .snapshot import Sealable, Snapshot, WithSinks
 from .store import AlreadyThere, Store
-from .took import CheckpointSteps, SliceSpans, Took
 
 _ROWS = "rows/"
 _TRIES = 100  # to create a fence, while another engine commits epochs
@@ -128,7 +128,7 @@ class Epochs:
         self._engine = secrets.token_hex(16)
         self._has_staged = False
         self._unfinished: _Sealed | None = None
-        self.statistics: Took | None = None
+        self.statistics: CheckpointStatistics | None = None
         self.latest = self._find()
         if self.latest is None and resume:
             option = "--resume" if restore is None else "--restore"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from ...host.statistics import Latency
 from ..operators.failures import FailedRows, together
 from ..operators.stages import Counts
-from .took import Took
+from .checkpoint_statistics import CheckpointStatistics
 
 if TYPE_CHECKING:
     from ..connectors.interface import Sink
@@ -82,14 +82,14 @@ class OperatorProgress(NodeProgress):
 @dataclass(frozen=True)
 class CheckpointProgress:
     """epoch: the latest that was committed. epochs: how many this engine has committed, without its fence.
-    seconds: how long the latest took. at: when it was done, as `time.time()`; None: never. took: its parts.
+    seconds: how long the latest took. at: when it was done, as `time.time()`; None: never. statistics: of its parts.
     retained: those that one can go back to."""
 
     epoch: int
     epochs: int = 0
     seconds: float = 0.0
     at: float | None = None
-    took: Took | None = None
+    statistics: CheckpointStatistics | None = None
     retained: tuple[int, ...] = ()
 
 

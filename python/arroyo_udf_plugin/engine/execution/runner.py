@@ -24,15 +24,15 @@ from typing import TYPE_CHECKING, Literal
 
 from ...errors import Fenced, InvalidArgument
 from ..operators.failures import together
+from .checkpoint_statistics import CheckpointStatistics
 from .opening import Beside, Opening, epochs_of
 from .planned import PlannedPipeline
 from .progress import CheckpointProgress, Ended, PipelineSummary, Progress, of_operators, of_sinks, of_sources
 from .retention import USUAL, Retention
-from .rhythm import Rhythm
 from .shares import Shares
 from .stopping import Deadline, StopRequest
 from .store import Store
-from .took import Took
+from .ticker import Ticker
 
 if TYPE_CHECKING:
     from .checkpoints import Epochs
@@ -115,7 +115,7 @@ def run(
 
 
 @dataclass(frozen=True)
-class _Told:
+class _SliceMessage:
     """By a slice: see `Slice`."""
 
     place: int
@@ -123,14 +123,14 @@ class _Told:
 
 
 @dataclass(frozen=True)
-class _Taken:
+class _EpochTaken:
     """By the thread of an epoch. statistics: None: nothing had changed."""
 
-    statistics: Took | None
+    statistics: CheckpointStatistics | None
     error: BaseException | None
 
 
-_Word = _Told | _Taken | Literal["stop", "rows", "moved"]
+_Message = _SliceMessage | _EpochTaken | Literal["stop", "rows", "moved"]
 
 
 class _Coordinator:
@@ -146,13 +146,13 @@ class _Coordinator:
     ) -> None:
         self._planned, self._epochs, self._stop = planned, epochs, stop
         self._progress, self._only_moves = progress, only_moves
-        self._words: queue.SimpleQueue[_Word] = queue.SimpleQueue()
-        self._rows = _RowCount(interval.rows, lambda: self._words.put("rows"))
+        self._messages: queue.SimpleQueue[_Message] = queue.SimpleQueue()
+        self._rows = _RowCount(interval.rows, lambda: self._messages.put("rows"))
         self._opening = Opening(planned, epochs, Beside(self._hear, self._rows.add, self._moved))
         self._slices = self._opening.slices
         self._begun = self._taken_at = time.monotonic()  # _taken_at: when the latest epoch began
-        self._epoch_times = Rhythm(None if epochs is None else interval.seconds, self._tell_move)
-        self._report_times = Rhythm(progress_every, self._tell_move)
+        self._epoch_times = Ticker(None if epochs is None else interval.seconds, self._tell_move)
+        self._report_times = Ticker(progress_every, self._tell_move)
 
         self._quiet: set[int] = set()
         self._taking: threading.Thread | None = None
@@ -182,11 +182,11 @@ class _Coordinator:
         ]
         for slice_ in self._slices:
             slice_.start(shares)
-        self._stop.connect(lambda: self._words.put("stop"))
+        self._stop.connect(lambda: self._messages.put("stop"))
         self._report()
 
     def _hear(self, place: int, what: BaseException | Literal["quiet", "ended"]) -> None:
-        self._words.put(_Told(place, what))
+        self._messages.put(_SliceMessage(place, what))
 
     def _moved(self) -> None:
         """A slice has moved something; in its thread."""
@@ -194,7 +194,7 @@ class _Coordinator:
         self._report_times.moved()
 
     def _tell_move(self) -> None:
-        self._words.put("moved")
+        self._messages.put("moved")
 
     # ---- The stream ----
 
@@ -222,17 +222,17 @@ class _Coordinator:
         return is_late or len(self._quiet) == len(self._slices)
 
     def _listen(self) -> None:
-        """Waits for the next word, or the next time to do something."""
-        word = self._next_word(self._seconds_to_wait())
-        if isinstance(word, _Told):
-            if isinstance(word.what, BaseException):
-                raise word.what
-            self._quiet.add(word.place)
-        elif isinstance(word, _Taken):
-            self._note(word)
-        elif word == "rows":
+        """Waits for the next message, or the next time to do something."""
+        message = self._next_message(self._seconds_to_wait())
+        if isinstance(message, _SliceMessage):
+            if isinstance(message.what, BaseException):
+                raise message.what
+            self._quiet.add(message.place)
+        elif isinstance(message, _EpochTaken):
+            self._note(message)
+        elif message == "rows":
             self._is_due = self._epochs is not None
-        elif word == "stop" and self._epochs is not None and self._stopping is None and not self._is_done():
+        elif message == "stop" and self._epochs is not None and self._stopping is None and not self._is_done():
             self._stopping = Deadline(self._stop.timeout)
             self._draining = Deadline(self._stop.timeout * _FOR_DRAINING)
             for slice_ in self._slices:
@@ -240,12 +240,12 @@ class _Coordinator:
         if self._report_times.left == 0:
             self._report()
 
-    def _next_word(self, seconds: float) -> _Word | None:
+    def _next_message(self, seconds: float) -> _Message | None:
         """None: none has come in so many seconds. It may be back earlier."""
         if threading.current_thread() is threading.main_thread():
             seconds = min(seconds, _LOOK)
         try:
-            return self._words.get(timeout=None if seconds == math.inf else seconds)
+            return self._messages.get(timeout=None if seconds == math.inf else seconds)
         except queue.Empty:
             return None
 
@@ -261,8 +261,8 @@ class _Coordinator:
             waits.append(self._draining.left)
         return min(waits)
 
-    def _begin(self, times: Rhythm) -> None:
-        """Of a beat, before it looks at the slices."""
+    def _begin(self, times: Ticker) -> None:
+        """Of a tick, before it looks at the slices."""
         times.begin()
         if any(slice_.is_moving or any(operator.held_rows for operator in slice_.operators) for slice_ in self._slices):
             times.moved()  # rows are on their way; time passes for them without a further move
@@ -279,20 +279,20 @@ class _Coordinator:
             try:
                 taken = epochs.take(self._slices)
             except BaseException as error:
-                self._words.put(_Taken(None, error))
+                self._messages.put(_EpochTaken(None, error))
             else:
-                self._words.put(_Taken(None if taken is None else epochs.statistics, None))
+                self._messages.put(_EpochTaken(None if taken is None else epochs.statistics, None))
 
         self._taking = threading.Thread(target=take, daemon=True, name="arroyo-udf-epoch")
         self._taking.start()
 
-    def _note(self, word: _Taken) -> None:
+    def _note(self, message: _EpochTaken) -> None:
         self._taking = None
-        if word.error is not None:
-            self._note_failure(word.error)
+        if message.error is not None:
+            self._note_failure(message.error)
             return
         self._failures = 0
-        statistics = word.statistics
+        statistics = message.statistics
         if statistics is not None and self._checkpoint is not None:
             epochs, seconds = self._checkpoint.epochs + 1, statistics.end - statistics.start
             retained = () if self._epochs is None else self._epochs.retained
@@ -339,11 +339,11 @@ class _Coordinator:
                 deadline = Deadline(self._stop.timeout)
             if deadline is not None and not deadline.left:
                 return
-            word = self._next_word(math.inf if deadline is None else deadline.left)
-            if isinstance(word, _Told) and isinstance(word.what, BaseException):
-                raise word.what
-            if isinstance(word, _Told) and word.what == "ended":
-                self._slices[word.place].join(None)  # it does nothing more, but may not be gone yet
+            message = self._next_message(math.inf if deadline is None else deadline.left)
+            if isinstance(message, _SliceMessage) and isinstance(message.what, BaseException):
+                raise message.what
+            if isinstance(message, _SliceMessage) and message.what == "ended":
+                self._slices[message.place].join(None)  # it does nothing more, but may not be gone yet
                 left -= 1
 
     def give_up(self, error: BaseException) -> None:

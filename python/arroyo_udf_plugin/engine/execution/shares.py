@@ -13,7 +13,7 @@ import collections
 import threading
 from collections.abc import Mapping, Sequence
 
-from ...host.aside import aside
+from ...host.to_thread import to_thread
 from ..connectors.interface import Json, Partition, Source
 
 
@@ -72,7 +72,7 @@ class Shares:
             finally:
                 self._looking.release()
 
-        await aside(look, "arroyo-udf-look")
+        await to_thread(look, "arroyo-udf-look")
 
     def _add(self, names: Sequence[str]) -> None:
         new = [name for name in names if name not in self._known]

@@ -23,9 +23,9 @@ from functools import partial
 from typing import Any, Literal
 
 from ...errors import InvalidState
-from ...host.aside import aside
 from ...host.runtime import Runtime
 from ...host.started import Mode
+from ...host.to_thread import to_thread
 from ..connectors.interface import Sealed, Sink, transactional
 from ..connectors.unnamed import Data
 from ..operators.blocks import Block
@@ -33,13 +33,13 @@ from ..operators.operator import Operator
 from ..operators.routes import Place, is_source, number_of_source, place_of_source
 from ..operators.stages import AsyncStage, Dead
 from ..operators.watermarks import Lowest, Watermark
+from .checkpoint_statistics import SliceSpans
 from .counters import NodeCounter, SliceNumbers
 from .gathering import Gathering, Inlet, Outlet
-from .moment import Moment, Snapshot
 from .planned import PlannedPipeline
 from .reading import SourceReading
 from .shares import Shares
-from .took import SliceSpans
+from .snapshot import Snapshot, SourceSnapshot
 
 Tell = Callable[[int, BaseException | Literal["quiet", "ended"]], None]
 
@@ -328,7 +328,7 @@ class Slice:
 
         def end() -> None:
             if stage.held_rows and stage.can_end and self._ending is None and not self._is_draining:
-                self._await(stage.runtime, "end", partial(aside, stage.begin_end(), "arroyo-udf-end"))
+                self._await(stage.runtime, "end", partial(to_thread, stage.begin_end(), "arroyo-udf-end"))
                 self._wake.set()
 
         self._loop.call_later(_LOST_AFTER, end)
@@ -470,11 +470,11 @@ class Slice:
                 if (rows := sink.seal(epoch)) is not None:
                     sealed[sink.name] = rows
         self.numbers.held_at_epoch = sum(operator.held_rows for operator in self.operators)
-        moments: list[Moment] = []
+        sources: list[SourceSnapshot] = []
         for number, reading in enumerate(self._readings.values()):
             with spans.sync(("source", number)):
-                moments.append(Moment(reading.positions(), reading.watermark))
-        first, *others = moments
+                sources.append(SourceSnapshot(reading.positions(), reading.watermark))
+        first, *others = sources
         return Snapshot(first.positions, first.watermark, states, sealed, others, spans)
 
 

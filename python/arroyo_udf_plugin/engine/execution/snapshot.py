@@ -1,4 +1,4 @@
-"""A slice in one moment: what an epoch is made of."""
+"""A slice at one time: what an epoch is made of."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Protocol
 
 from ..connectors.interface import Json, Sealed, Sink
 from ..connectors.unnamed import Data
-from .took import SliceSpans
+from .checkpoint_statistics import SliceSpans
 
 
 @dataclass(frozen=True)
-class Moment:
-    """A source of a slice in one moment. positions: of its partitions."""
+class SourceSnapshot:
+    """A source of a slice. positions: of its partitions."""
 
     positions: Mapping[str, Json]
     watermark: int | None
@@ -22,18 +22,18 @@ class Moment:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A slice in one moment.
+    """A slice at one time.
 
     positions, watermark: of the first source. others: of further ones.
     operators: name and state of each; None: it works in another slice. sealed: by the sink's name; without rows: none.
-    spans: what it took.
+    spans: when its parts began and ended.
     """
 
     positions: Mapping[str, Json]
     watermark: int | None
     operators: Sequence[tuple[str, Data | None]]
     sealed: Mapping[str, Sealed]
-    others: Sequence[Moment] = ()
+    others: Sequence[SourceSnapshot] = ()
     spans: SliceSpans = field(default_factory=SliceSpans)
 
 
@@ -47,4 +47,4 @@ class Sealable(WithSinks, Protocol):
     """A slice, as checkpoints see it."""
 
     def seal(self, epoch: int) -> Future[Snapshot]:
-        """Step 1: asks the slice for its moment."""
+        """Step 1: asks the slice for its snapshot."""

@@ -1,4 +1,5 @@
-"""Work that may wait, in a thread aside, so that an event loop goes on, and its default executor is left to others.
+"""Work that may wait, in a thread of its own, so that an event loop goes on and its default executor is left to
+others.
 
 Assumes: nobody needs the work if the process ends first. (Threads of an executor would keep it from ending.)
 """
@@ -15,7 +16,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-async def aside(work: Callable[[], T], name: str) -> T:
+async def to_thread(work: Callable[[], T], name: str) -> T:
     """What `work` returns or raises. If this is cancelled, the work goes on. name: of the thread.
 
     Raises RuntimeError if the process can have no more threads, and for a StopIteration of the work."""

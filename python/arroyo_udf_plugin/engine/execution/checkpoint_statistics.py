@@ -1,4 +1,4 @@
-"""What an epoch took: when its steps, and the parts of each slice, began and ended, and the bytes of its state.
+"""Statistics of an epoch: when its steps, and the parts of each slice, began and ended, and the bytes of its state.
 
     spans = SliceSpans()                              in `seal`, when the slice is asked
     with spans.sync(("operator", 0)): ...             in the slice: its snapshot
@@ -67,7 +67,7 @@ class SliceSpans:
 
 
 @dataclass(frozen=True)
-class SliceTook:
+class SliceStatistics:
     """spans: of each part. bytes: of the state of each operator."""
 
     spans: Mapping[Part, Sequence[CheckpointSpan]]
@@ -75,12 +75,12 @@ class SliceTook:
 
 
 @dataclass(frozen=True)
-class Took:
+class CheckpointStatistics:
     """Of an epoch. spans: of the whole, "Checkpointing", and its steps. Times are `time.time()`."""
 
     epoch: int
     spans: Sequence[CheckpointSpan]
-    slices: Sequence[SliceTook]
+    slices: Sequence[SliceStatistics]
 
     @property
     def start(self) -> float:
@@ -107,16 +107,18 @@ class CheckpointSteps:
         start, self._ended = self._ended, time.monotonic()
         self._spans.append(CheckpointSpan(event, start, self._ended))
 
-    def statistics(self, epoch: int, slices: Sequence[tuple[SliceSpans, Sequence[int]]]) -> Took:
+    def statistics(self, epoch: int, slices: Sequence[tuple[SliceSpans, Sequence[int]]]) -> CheckpointStatistics:
         """slices: of each, its spans and the bytes of its operators' states."""
         now = time.monotonic()
         ago = time.time() - now
         spans = [CheckpointSpan("Checkpointing", self._begun, now), *self._spans]
-        return Took(
+        return CheckpointStatistics(
             epoch,
             [span.later(ago) for span in spans],
             [
-                SliceTook({part: [span.later(ago) for span in own] for part, own in slice_spans.parts.items()}, sizes)
+                SliceStatistics(
+                    {part: [span.later(ago) for span in own] for part, own in slice_spans.parts.items()}, sizes
+                )
                 for slice_spans, sizes in slices
             ],
         )

@@ -1,11 +1,11 @@
 """When something is done again: every so many seconds, but not while nothing moves.
 
-    epochs = Rhythm(10.0, wake)         wake: there may be a beat to wait for; called in the thread that moves
-    epochs.left                         seconds until the next beat; inf while nothing has moved since the last one
-    epochs.begin()                      a beat
+    epochs = Ticker(10.0, wake)         wake: there may be a tick to wait for; called in the thread that moves
+    epochs.left                         seconds until the next tick; inf while nothing has moved since the last one
+    epochs.begin()                      a tick
     epochs.moved()                      in any thread, as soon as something has moved
 
-Guarantees: each move is followed by the beginning of a beat. While nothing moves, nobody is woken; the beats after that
+Guarantees: each move is followed by the beginning of a tick. While nothing moves, nobody is woken; the ticks after that
 come when they would have come without the pause.
 """
 
@@ -16,14 +16,14 @@ import time
 from collections.abc import Callable
 
 
-class Rhythm:
+class Ticker:
     """every: in seconds; None: never. All but `moved` is called in one thread."""
 
     def __init__(
         self, every: float | None, wake: Callable[[], None], clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._every, self._wake, self._clock = every, wake, clock
-        self._beat = clock()  # the latest
+        self._tick = clock()  # the latest
         self._has_moved = self._is_resting = False
         self._wants_wake = False
 
@@ -34,8 +34,8 @@ class Rhythm:
             self._wake()
 
     def begin(self) -> None:
-        """What moves from now on belongs to the next beat."""
-        self._beat, self._has_moved = self._clock(), False
+        """What moves from now on belongs to the next tick."""
+        self._tick, self._has_moved = self._clock(), False
 
     @property
     def left(self) -> float:
@@ -46,9 +46,9 @@ class Rhythm:
         if not self._has_moved:  # still: else it has moved before it could see that somebody waits
             self._is_resting = True
             return math.inf
-        since = self._clock() - self._beat
+        since = self._clock() - self._tick
         if self._is_resting:
             self._is_resting = False
-            self._beat += since // self._every * self._every
+            self._tick += since // self._every * self._every
             since %= self._every
         return max(0.0, self._every - since)

@@ -1,4 +1,4 @@
-"""What epochs took: spans of their steps and of the parts of each slice, and the bytes of states."""
+"""Statistics of checkpoints: spans of their steps and of the parts of each slice, and the bytes of states."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ import pytest
 from worlds import Gate, MemoryStore, Story, StorySource, World, batches, epochs_of
 
 from arroyo_udf_plugin import Function
-from arroyo_udf_plugin.engine.execution import took
+from arroyo_udf_plugin.engine.execution import checkpoint_statistics
+from arroyo_udf_plugin.engine.execution.checkpoint_statistics import CheckpointStatistics, CheckpointSteps, SliceSpans
 from arroyo_udf_plugin.engine.execution.manifest import Manifest
 from arroyo_udf_plugin.engine.execution.progress import Progress
 from arroyo_udf_plugin.engine.execution.runner import Interval, run
-from arroyo_udf_plugin.engine.execution.took import CheckpointSteps, SliceSpans, Took
 
 
 def test_an_epoch_has_spans_of_its_steps_and_of_each_part(functions: dict[str, Function]) -> None:
     """Two slices; a row is in the function when the epoch is taken."""
     store, gate = MemoryStore(), Gate()
     states: list[int] = []
-    told: list[Took] = []
+    told: list[CheckpointStatistics] = []
 
     def watch(progress: Progress) -> None:
         checkpoint = progress.checkpoint
-        if checkpoint is not None and checkpoint.took is not None and not told:
-            told.append(checkpoint.took)
+        if checkpoint is not None and checkpoint.statistics is not None and not told:
+            told.append(checkpoint.statistics)
             manifest = Manifest.read(store.files[f"epochs/{epochs_of(store):010}.json"], epochs_of(store), "")
             states.extend(file.size for each in manifest.slices for file in each.operators if file is not None)
             gate.open()
@@ -60,8 +60,10 @@ def test_an_epoch_has_spans_of_its_steps_and_of_each_part(functions: dict[str, F
 def test_no_span_goes_backwards_when_the_clock_is_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = iter(range(100))
     clock = iter([1000.0, 0.0])
-    monkeypatch.setattr(took, "time", SimpleNamespace(monotonic=lambda: next(runs), time=lambda: next(clock)))
-    assert took.time.time() == 1000.0
+    monkeypatch.setattr(
+        checkpoint_statistics, "time", SimpleNamespace(monotonic=lambda: next(runs), time=lambda: next(clock))
+    )
+    assert checkpoint_statistics.time.time() == 1000.0
     steps, spans = CheckpointSteps(), SliceSpans()
     with spans.sync(("operator", 0)):
         pass
