@@ -419,9 +419,8 @@ def _report(summary: PipelineSummary, as_json: bool, err: bool, replayed: Replay
         document = dataclasses.asdict(summary)
         if replayed is not None:
             document["replay"] = dataclasses.asdict(replayed)
-        (document["progress"]["checkpoint"] or {}).pop(
-            "statistics", None
-        )  # its parts are for the engine around pipelines
+        if document["progress"]["checkpoint"] is not None:
+            del document["progress"]["checkpoint"]["statistics"]  # of its parts: for the engine around pipelines
         click.echo(json.dumps(document.pop("progress") | document), err=err)
         return
     counts = {
