@@ -212,6 +212,7 @@ def test_a_worker_that_the_host_has_ended_is_not_said_to_be_killed(
         worker = plugin.functions["worker"](ONE)[0].as_py()
         os.kill(worker, signal.SIGSTOP)
         runtime.send(0, ONE)
+        until(lambda: runtime.statistics().running == 1, "the call, which goes to the worker that stands still")
         assert plugin.functions["limited"](ONE).to_pylist() == [10]
         runtime.wait()
         assert runtime.drain_results()["error"].to_pylist() == [

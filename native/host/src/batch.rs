@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arroyo_udf_abi as abi;
 
-use crate::plugin::{Described, Types};
+use crate::described::{Described, Types};
 use crate::{checks, error, Error, ErrorKind, Result};
 
 /// Releases an array once.

@@ -26,20 +26,34 @@
 //!
 //! Without the feature `arrow` (on by default), arrays come from another library of Arrow: `Function::batch_from_raw`.
 //!
-//! **Guarantees.** No call is unsafe but that one. Arrays are released once; a batch is the plugin's only if it was accepted, and can be
-//! sent to no function that has other types. A runtime that is dropped is stopped and released; workers end with the last
-//! function of their instance. What a plugin says of itself, and the shape of its results, is checked before it is believed.
+//! **Guarantees.** No call is unsafe but that one. Arrays are released once; a batch is the plugin's only if it was accepted,
+//! and can be sent to no function that has other types. A runtime that is dropped is stopped and released; workers end with
+//! the last of their functions. What a plugin says of itself, and the shape of its results, is checked before it is believed.
 //!
 //! **Assumes** that a plugin keeps the contract in what no check can tell: its code runs in this process.
+//!
+//! | file             | what it holds                                                                        |
+//! |------------------|--------------------------------------------------------------------------------------|
+//! | `plugin.rs`      | plugins; `table.rs`: how one is loaded; `described.rs`: what it says of its functions |
+//! | `function.rs`    | functions, and calls of sync ones; `workers.rs`: the same in processes               |
+//! | `runtime.rs`     | started async functions; `options.rs`: how they run                                  |
+//! | `batch.rs`       | owners of arrays; `checks.rs`: what is checked before a plugin is believed           |
+//! | `rows.rs`        | Arrow columns in and out; `arrow_types.rs`: their types                              |
+//! | `caller.rs`      | one runtime for many tasks; `datafusion.rs`: functions of DataFusion                 |
 
 mod batch;
 mod checks;
+mod described;
 mod error;
-mod instance;
+mod function;
 mod options;
 mod plugin;
 mod runtime;
+mod table;
+mod workers;
 
+#[cfg(feature = "arrow")]
+mod arrow_types;
 #[cfg(feature = "arrow")]
 mod caller;
 #[cfg(feature = "arrow")]
@@ -53,11 +67,13 @@ pub use {arrow_array, arrow_schema};
 
 pub use arroyo_udf_abi as abi;
 pub use batch::{Batch, Results};
+pub use described::{FunctionKind, OnError, Volatility};
 pub use error::{Error, ErrorKind, Result};
-pub use instance::{Instance, Isolation, Worker};
+pub use function::Function;
 pub use options::{BatchContext, Options, Order, RetryOn};
-pub use plugin::{Function, FunctionKind, OnError, Plugin, Volatility};
+pub use plugin::Plugin;
 pub use runtime::{Condition, Drained, Runtime, Sent, StopMode, Stopped};
+pub use workers::{Isolation, Worker};
 
 #[cfg(feature = "arrow")]
 pub use caller::Caller;

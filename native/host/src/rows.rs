@@ -2,32 +2,18 @@
 
 use std::ffi::c_void;
 use std::ptr::null;
-use std::sync::{Arc, OnceLock, RwLock};
 
 use arrow_array::cast::AsArray;
-use arrow_array::ffi::{from_ffi_and_data_type, FFI_ArrowArray, FFI_ArrowSchema};
+use arrow_array::ffi::{from_ffi_and_data_type, FFI_ArrowArray};
 use arrow_array::types::{UInt16Type, UInt64Type, UInt8Type};
 use arrow_array::{make_array, Array, ArrayRef, RecordBatch, StringArray, UInt16Array, UInt64Array, UInt8Array};
-use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields};
+use arrow_schema::{DataType, FieldRef, Fields};
 use arroyo_udf_abi as abi;
 
+use crate::arrow_types::ArrowTypes;
 use crate::batch::Owned;
 use crate::error::broken;
-use crate::plugin::{Described, Types};
 use crate::{Batch, Error, ErrorKind, Function, Result, Results};
-
-/// What a function's C schemas are for Arrow: read once, because that costs more than a call.
-#[derive(Default)]
-pub(crate) struct Cache {
-    types: OnceLock<std::result::Result<ArrowTypes, String>>,
-    /// By the address of the schema, of which a plugin has one or two for a function.
-    results: RwLock<Vec<(usize, Arc<ResultFields>)>>,
-}
-
-struct ArrowTypes {
-    arguments: Fields,
-    returns: FieldRef,
-}
 
 impl Function {
     /// The types of its arguments.
@@ -73,7 +59,7 @@ impl Function {
     }
 
     fn arrow_types(&self) -> Result<&ArrowTypes> {
-        self.described.arrow_types(self.types()?)
+        self.described.arrow_types()
     }
 }
 
@@ -110,20 +96,6 @@ unsafe extern "C" fn release_columns(array: *mut abi::ArrowArray) {
     }
 }
 
-impl ArrowTypes {
-    fn read(types: Types) -> std::result::Result<Self, ArrowError> {
-        let DataType::Struct(arguments) = DataType::try_from(borrowed(types.arguments))? else {
-            return Err(ArrowError::SchemaError("the arguments are no struct".into()));
-        };
-        Ok(ArrowTypes { arguments, returns: Arc::new(Field::try_from(borrowed(types.returns))?) })
-    }
-}
-
-fn borrowed(schema: &abi::ArrowSchema) -> &FFI_ArrowSchema {
-    // SAFETY: both mirror the ArrowSchema of the C Data Interface; a reference releases nothing.
-    unsafe { &*std::ptr::from_ref(schema).cast::<FFI_ArrowSchema>() }
-}
-
 /// How a row ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
@@ -152,7 +124,8 @@ impl Results {
     pub fn into_rows(self) -> Result<Rows> {
         let (array, schema, function) = self.into_parts();
         let array = Owned(array);
-        let fields = function.fields_of_results(schema)?;
+        // SAFETY: results have been checked to have a schema, a constant of the plugin.
+        let fields = function.arrow.results(function.name, unsafe { &*schema }, function.arrow_types()?.returns.data_type())?;
         let column = |place: Option<&(usize, DataType)>| -> Result<Option<ArrayRef>> {
             let Some((i, data_type)) = place else { return Ok(None) };
             // SAFETY: the shape has been checked: there is such a child. Both mirror the ArrowArray of the C Data Interface;
@@ -174,63 +147,6 @@ impl Results {
         };
         rows.check().map_err(|why| broken(function.name, why))?;
         Ok(rows)
-    }
-}
-
-/// Where the columns of results are, and what they are.
-struct ResultFields {
-    value: (usize, DataType),
-    outcome: Option<(usize, DataType)>,
-    error: Option<(usize, DataType)>,
-    id: Option<(usize, DataType)>,
-    attempts: Option<(usize, DataType)>,
-}
-
-impl ResultFields {
-    fn read(schema: &abi::ArrowSchema, returns: &DataType) -> std::result::Result<Self, String> {
-        let found = DataType::try_from(borrowed(schema)).map_err(|error| error.to_string())?;
-        let DataType::Struct(fields) = &found else { return Err("results are no struct".into()) };
-        let place = |name: &str| fields.find(name).map(|(i, field)| (i, field.data_type().clone()));
-        let typed = |name: &str, wanted: DataType| match place(name) {
-            Some((_, other)) if other != wanted => Err(format!("the field {name} of results is {other}")),
-            found => Ok(found),
-        };
-        let value = place("value").ok_or("results have no values")?;
-        if !value.1.equals_datatype(returns) {
-            return Err(format!("its values are {}, not {returns}", value.1));
-        }
-        Ok(ResultFields {
-            value,
-            outcome: typed("outcome", DataType::UInt8)?,
-            error: typed("error", DataType::Utf8)?,
-            id: typed("id", DataType::UInt64)?,
-            attempts: typed("attempts", DataType::UInt16)?,
-        })
-    }
-}
-
-impl Described {
-    fn arrow_types(&self, types: Types) -> Result<&ArrowTypes> {
-        let read = self.arrow.types.get_or_init(|| ArrowTypes::read(types).map_err(|error| error.to_string()));
-        let unknown = |why: &String| format!("function {} has a type that this host does not know: {why}", self.name);
-        read.as_ref().map_err(|why| Error::new(ErrorKind::NotImplemented, unknown(why)))
-    }
-
-    /// Of results with this schema, which have been checked to have one.
-    fn fields_of_results(&self, schema: *const abi::ArrowSchema) -> Result<Arc<ResultFields>> {
-        let address = schema as usize;
-        let known = self.arrow.results.read().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if let Some((_, fields)) = known.iter().find(|(other, _)| *other == address) {
-            return Ok(fields.clone());
-        }
-        drop(known);
-        // SAFETY: a constant of the plugin.
-        let schema = unsafe { &*schema };
-        let returns = self.arrow_types(self.types.expect("a function that was called has types"))?.returns.data_type();
-        let fields = ResultFields::read(schema, returns).map_err(|why| broken(self.name, &why))?;
-        let fields = Arc::new(fields);
-        self.arrow.results.write().unwrap_or_else(|poisoned| poisoned.into_inner()).push((address, fields.clone()));
-        Ok(fields)
     }
 }
 

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use arroyo_udf_abi as abi;
 
-use crate::plugin::{Table, Types};
-use crate::{error, Batch, BatchContext, Function, Result, Results};
+use crate::described::Types;
+use crate::{error, Batch, BatchContext, Function, Options, Result, Results};
 
 /// What a host can wait for. Both hold once a runtime has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,11 +83,21 @@ pub struct Runtime {
 
 type LogFunction = Box<dyn Fn(&str) + Send + Sync>;
 
-impl Runtime {
-    pub(crate) fn new(function: Function, types: Types, handle: abi::Handle) -> Self {
-        Runtime { function, types, handle, ledger: Ledger::default(), waiting: Arc::default(), log: Mutex::new(None) }
+impl Function {
+    /// Starts an async function. Waits until the init of its Context has returned.
+    pub fn start(&self, options: &Options) -> Result<Runtime> {
+        let types = self.described.types()?;
+        let ((table, number), mut handle, options) = (self.place(), 0, options.raw());
+        // SAFETY: the contract of `start`; all pointers are to locals.
+        error::check(self.name(), &[abi::OK], |error| unsafe { ((*table.0).start)(number, &options, &mut handle, error) })?;
+        if handle == 0 {
+            return Err(error::broken(self.name(), "it answered no handle"));
+        }
+        Ok(Runtime { function: self.clone(), types, handle, ledger: Ledger::default(), waiting: Arc::default(), log: Mutex::new(None) })
     }
+}
 
+impl Runtime {
     /// What was started.
     pub fn function(&self) -> &Function {
         &self.function
@@ -257,8 +267,7 @@ impl Runtime {
     }
 
     fn table(&self) -> *const abi::Table {
-        let Table(table) = self.function.table();
-        table
+        self.function.place().0 .0
     }
 }
 

@@ -21,13 +21,19 @@ def _written(pattern: str, *parts: Texts) -> Texts:
     return st.tuples(*parts).map(lambda found: pattern.format(*found))
 
 
+def _case(inner: Texts) -> Texts:
+    """DataFusion 55 takes `1 IN ((CASE id WHEN id THEN id END), 3)` for null, whatever id is: such a CASE is left out."""
+    parts = st.tuples(inner, inner, inner).filter(lambda found: found[0] != found[1])
+    return parts.map(lambda found: f"(CASE {found[0]} WHEN {found[1]} THEN {found[2]} END)")
+
+
 def _numbers(inner: Texts, conditions: Texts, texts: Texts) -> Texts:
     return st.one_of(
         _written("({} + {})", inner, inner),
         _written("({} - {})", inner, inner),
         _written("({} / nullif({}, 0))", inner, inner),
         _written("(CASE WHEN {} THEN {} WHEN {} THEN {} ELSE {} END)", conditions, inner, conditions, inner, inner),
-        _written("(CASE {} WHEN {} THEN {} END)", inner, inner, inner),
+        _case(inner),
         _written("coalesce({}, {}, {})", inner, inner, inner),
         _written("char_length({})", texts),
         _written("twice({})", inner),

@@ -1,13 +1,12 @@
-//! Functions in workers.
+//! The workers of an instance of a plugin.
 
 use std::ptr::null;
-use std::sync::Arc;
 
 use arroyo_udf_abi as abi;
 
 use crate::checks::known;
-use crate::plugin::Table;
-use crate::{error, Error, ErrorKind, Function, Plugin, Result};
+use crate::table::Table;
+use crate::{error, Error, ErrorKind, Result};
 
 /// What a worker is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,39 +31,32 @@ pub struct Isolation {
     pub workers: u32,
 }
 
-/// The functions of a plugin in workers, which end with the last clone, function and runtime of it.
-#[derive(Clone)]
-pub struct Instance {
-    plugin: Plugin,
-    opened: Arc<Opened>,
-}
-
-struct Opened {
+/// Workers of one plugin, which end when it is dropped.
+pub(crate) struct Workers {
     isolation: abi::Isolation,
     instance: abi::Instance,
 }
 
 // SAFETY: the table is a constant of the process, and any thread may call it.
-unsafe impl Send for Opened {}
+unsafe impl Send for Workers {}
 // SAFETY: as above.
-unsafe impl Sync for Opened {}
+unsafe impl Sync for Workers {}
 
-impl Drop for Opened {
+impl Drop for Workers {
     fn drop(&mut self) {
         // SAFETY: the contract of `close`: an open instance, closed once. There is nobody to tell of a failure.
         let _ = error::check("(an instance)", &[abi::OK], |error| unsafe { (self.isolation.close)(&self.instance, error) });
     }
 }
 
-impl Instance {
-    pub(crate) fn open(plugin: &Plugin, isolation: &Isolation) -> Result<Instance> {
+impl Workers {
+    pub(crate) fn open(table: Table, plugin: &str, isolation: &Isolation) -> Result<Workers> {
         // SAFETY: the contract of `extension`: NULL or a constant.
-        let found = unsafe { ((*plugin.table().0).extension)(c"isolation/1".as_ptr()) }.cast::<abi::Isolation>();
+        let found = unsafe { ((*table.0).extension)(c"isolation/1".as_ptr()) }.cast::<abi::Isolation>();
         if found.is_null() {
-            return Err(Error::new(ErrorKind::NotImplemented, format!("plugin {} has no isolation", plugin.name())));
+            return Err(Error::new(ErrorKind::NotImplemented, format!("plugin {plugin} has no isolation")));
         }
-        let broken =
-            |why: String| Error::new(ErrorKind::Load, format!("plugin {}: its isolation breaks the contract: {why}", plugin.name()));
+        let broken = |why: String| Error::new(ErrorKind::Load, format!("plugin {plugin}: its isolation breaks the contract: {why}"));
         let extension = known(found, abi::ISOLATION_SIZE_1).map_err(broken)?;
         let (mode, memory_limit, cpu_limit) = match isolation.worker {
             Worker::Subinterpreter => (abi::SUBINTERPRETER, None, None),
@@ -83,21 +75,11 @@ impl Instance {
         if instance.table.is_null() {
             return Err(broken("it has no table".into()));
         }
-        Ok(Instance { plugin: plugin.clone(), opened: Arc::new(Opened { isolation: extension, instance }) })
+        Ok(Workers { isolation: extension, instance })
     }
 
-    /// All functions, in workers.
-    pub fn functions(&self) -> impl Iterator<Item = Function> + '_ {
-        self.plugin.functions_of(Some(self))
-    }
-
-    /// The function of this name, in workers.
-    pub fn function(&self, name: &str) -> Result<Function> {
-        self.plugin.function_of(Some(self), name)
-    }
-
-    /// Where a function of the plugin is in the instance.
-    pub(crate) fn place_of(&self, number: u32) -> (Table, u32) {
-        (Table(self.opened.instance.table), self.opened.instance.first + number)
+    /// Their table, and the number in it of the plugin's first function.
+    pub(crate) fn place(&self) -> (Table, u32) {
+        (Table(self.instance.table), self.instance.first)
     }
 }
