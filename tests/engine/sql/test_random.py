@@ -22,7 +22,7 @@ def _written(pattern: str, *parts: Texts) -> Texts:
 
 
 def _case(inner: Texts) -> Texts:
-    """DataFusion 55 takes `1 IN ((CASE id WHEN id THEN id END), 3)` for null, whatever id is: such a CASE is left out."""
+    """For DataFusion 55, `1 IN ((CASE id WHEN id THEN id END), 3)` is null, whatever id is: such a CASE is left out."""
     parts = st.tuples(inner, inner, inner).filter(lambda found: found[0] != found[1])
     return parts.map(lambda found: f"(CASE {found[0]} WHEN {found[1]} THEN {found[2]} END)")
 
