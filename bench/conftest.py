@@ -35,6 +35,8 @@ OUT = HERE.parent / "build" / "bench"
 BATCH_ROWS = 8192
 _HAS_ENGINES = importlib.util.find_spec("duckdb") and importlib.util.find_spec("polars")
 collect_ignore = [] if _HAS_ENGINES else ["test_integrations.py"]
+if importlib.util.find_spec("pyspark") is None:
+    collect_ignore.append("test_spark.py")
 LOOPS = ("asyncio", "uvloop")
 Figures = dict[str, list[float]]  # by name, in printed order
 

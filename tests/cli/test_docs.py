@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import runpy
 from pathlib import Path
 
 import pyarrow as pa
@@ -59,6 +60,14 @@ def test_tables_have_their_columns(document: Path) -> None:
     for table in re.findall(r"(?:^\|.*\|\n)+", document.read_text(), re.M):
         widths = {len(row.replace(r"\|", "").strip("|\n").split("|")) for row in table.splitlines()}
         assert len(widths) == 1, table
+
+
+def test_the_picture_of_other_engines_is_that_of_its_table() -> None:
+    bench = ROOT / "bench"
+    picture = runpy.run_path(str(bench / "picture.py"))["picture"]
+    drawn = picture((bench / "README.md").read_text())
+    assert drawn.count("<rect") >= 12
+    assert (bench / "engines.svg").read_text() == drawn, "python3 bench/picture.py draws it anew"
 
 
 def test_every_rule_that_the_code_cites_exists() -> None:
