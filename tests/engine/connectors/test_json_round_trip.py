@@ -86,6 +86,7 @@ def _nested(draw: st.DrawFn, inner: st.SearchStrategy[_Kind]) -> _Kind:
             return pa.struct([(name, each) for name, each, _ in fields]), st.fixed_dictionaries(columns)
 
 
+_MAPS = pa.map_(pa.string(), pa.list_(pa.null(), 2))
 _plain_kinds = st.sampled_from(PLAIN)
 KINDS = st.recursive(_plain_kinds, _nested, max_leaves=4)
 
@@ -148,6 +149,14 @@ def test_milliseconds_are_read(tmp_path: Path, data: st.DataObject, unit: str, z
     per_ms = {"us": 1000, "ns": 10**6}.get(unit, 1)
     wanted = [time["at"] // per_ms * per_ms for time in times]
     assert found.flatten()[0].cast(pa.int64()).to_pylist() == wanted
+
+
+def test_maps_to_lists_of_nulls_do_not_end_the_process(tmp_path: Path) -> None:
+    array = pa.array([None, [("a", [None, None]), ("b", None)], [], [("c", [None, None])]], _MAPS)
+    for slice_ in (array, array[1:], array[3:]):
+        text, found, _ = _again(tmp_path, slice_, None)
+        assert found.equals(slice_)
+    assert text == '{"x":[["c",[null,null]]]}\n'
 
 
 # ---- As functions get it ---------------------------------------------------------------------------------------------

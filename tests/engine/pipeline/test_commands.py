@@ -177,12 +177,26 @@ type = "stdout"
 """
 
 
+STREAM_IN_SQL = """
+CREATE TABLE trips (tail TEXT, miles BIGINT, minutes BIGINT)
+WITH (connector = 'stdin', format = 'csv', type = 'source');
+CREATE TABLE out WITH (connector = 'stdout', format = 'csv', type = 'sink');
+INSERT INTO out SELECT tail, miles, minutes, plane(tail) AS plane, mph(miles, minutes) AS speed FROM trips;
+"""
+
+
 @pytest.mark.parametrize(
-    "words", [["p.toml"], ["functions.so", "-", "--call", "plane", "--call", "speed = mph", "--out", "-"]]
+    "words",
+    [
+        ["p.toml"],
+        ["p.sql", "--udf", "functions.so"],
+        ["functions.so", "-", "--call", "plane", "--call", "speed = mph", "--out", "-"],
+    ],
 )
 def test_each_line_is_answered_before_the_next_one_comes(folder: Path, words: list[str]) -> None:
     """O6: nothing waits for more rows, or for a tick."""
     (folder / "p.toml").write_text(STREAM)
+    (folder / "p.sql").write_text(STREAM_IN_SQL)
     with subprocess.Popen(
         [*CLI, "run", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -196,7 +210,8 @@ def test_each_line_is_answered_before_the_next_one_comes(folder: Path, words: li
                 assert process.stdout.readline() == "tail,miles,minutes,plane,speed\n"
             assert process.stdout.readline() == f"N{number},100,60,n{number},100\n"
         process.stdin.close()
-        assert "; 6 values, 0 errors" in process.stderr.read()
+        values = 9 if "p.sql" in words else 6  # the rows of a query count, too
+        assert f"; {values} values, 0 errors" in process.stderr.read()
         assert process.wait() == 0
 
 

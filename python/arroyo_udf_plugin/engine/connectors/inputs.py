@@ -163,18 +163,51 @@ def _objects(url: str, chosen: str | None, again: Interrupt | None) -> Iterator[
 
 
 class _Stream(io.FileIO):
-    """A pipe or the like, at its end after an interrupt."""
+    """A pipe or the like, at its end after an interrupt. interrupt: None: there is none."""
 
-    def __init__(self, fd: int, interrupt: Interrupt) -> None:
+    def __init__(self, fd: int, interrupt: Interrupt | None) -> None:
         super().__init__(fd)
         self._interrupt = interrupt
 
     def read(self, size: int | None = -1, /) -> bytes:
-        while not self._interrupt.wait(None, self.fileno()):
+        while self._interrupt is None or not self._interrupt.wait(None, self.fileno()):
             data: bytes | None = super().read(-1 if size is None else size)
             if data is not None:
                 return data
         return b""
+
+
+_head = bytearray()  # of standard input: read in a rehearsal, and to be read again
+_rehearses = False
+
+
+@contextlib.contextmanager
+def rehearsal() -> Iterator[None]:
+    """What is read of standard input in it is read again afterwards: a query needs the columns before it runs."""
+    global _rehearses
+    _rehearses = True
+    try:
+        yield
+    finally:
+        _rehearses = False
+
+
+class _StandardInput(_Stream):
+    """Begins with what a rehearsal has read."""
+
+    def __init__(self, fd: int, interrupt: Interrupt | None) -> None:
+        super().__init__(fd, interrupt)
+        self._at = 0  # in the head
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        head = bytes(_head[self._at :] if size is None or size < 0 else _head[self._at : self._at + size])
+        if head and not _rehearses:
+            del _head[: len(head)]
+        data = b"" if head and size is not None and size >= 0 else super().read(size)
+        if _rehearses:
+            _head.extend(data)
+            self._at += len(head) + len(data)
+        return head + data
 
 
 def opened(file: InputFile, open_: contextlib.ExitStack, interrupt: Interrupt | None) -> IO[bytes]:
@@ -188,8 +221,11 @@ def opened(file: InputFile, open_: contextlib.ExitStack, interrupt: Interrupt | 
     else:
         # Without waiting: a FIFO would wait for its writer here, and no interrupt could end that.
         wait = 0 if interrupt is None else os.O_NONBLOCK
-        fd = os.dup(0) if file.path is None else os.open(file.path, os.O_RDONLY | os.O_CLOEXEC | wait)
-        stream = open_.enter_context(io.FileIO(fd) if interrupt is None else _Stream(fd, interrupt))
+        if file.path is None:
+            stream = open_.enter_context(_StandardInput(os.dup(0), interrupt))
+        else:
+            fd = os.open(file.path, os.O_RDONLY | os.O_CLOEXEC | wait)
+            stream = open_.enter_context(io.FileIO(fd) if interrupt is None else _Stream(fd, interrupt))
     if file.kind.compression is not None:
         stream = open_.enter_context(pa.CompressedInputStream(pa.PythonFile(stream, "r"), file.kind.compression))
     return cast(IO[bytes], stream)

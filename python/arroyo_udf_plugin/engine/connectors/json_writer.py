@@ -137,8 +137,7 @@ class _Texts:
         if _is.is_struct(type_):
             return self._structs(column)
         if _is.is_map(type_):
-            entries = [type_.key_type, type_.item_type]
-            return self._lists(column.cast(pa.list_(pa.struct([("key", entries[0]), ("value", entries[1])]))), True)
+            return self._lists(_entries(column), True)
         if _is.is_nested(type_) and hasattr(column, "flatten"):
             return self._lists(column)
         if _is.is_decimal(type_):
@@ -173,6 +172,13 @@ class _Texts:
         offsets = pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(lengths)])
         lists = pa.LargeListArray.from_arrays(offsets, texts.fill_null("null"))
         return _where(valid, _joined(_large("["), pc.binary_join(lists, _large(",")), _large("]")))
+
+
+def _entries(maps: pa.MapArray) -> pa.ListArray:
+    """Lists of keys and values. pyarrow's own cast ends the process if values are lists of two nulls."""
+    entries = pa.StructArray.from_arrays([maps.keys, maps.items], ["key", "value"])
+    offsets = pc.add(maps.offsets, pa.scalar(0, pa.int32()))  # those of a slice do not go together with a mask
+    return pa.ListArray.from_arrays(offsets, entries, mask=maps.is_null() if maps.null_count else None)
 
 
 def _cells(cells: pa.Array) -> pa.Array:

@@ -6,6 +6,7 @@ is first selected from, and everybody else takes the same rows. An insert is a v
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import re
@@ -20,6 +21,7 @@ import pydantic
 from ...errors import ArroyoUdfError, nearest
 from ..connectors.cells import CellType
 from ..connectors.described import Input
+from ..connectors.inputs import rehearsal
 from ..connectors.standard_output import StandardOutput
 from ..datafusion.query import Select as SelectItems
 from ..datafusion.tokens import quoted
@@ -489,8 +491,5 @@ def _builder(query: QueryText, before: Node) -> type[Grouped | FirstRowsQuery | 
 
 def _schema_of(model: Input) -> pa.Schema:
     values, _ = resolved(model.model_dump(by_alias=True, warnings=False), os.environ)
-    source = type(model).model_validate(values).source(1)
-    try:
+    with rehearsal(), contextlib.closing(type(model).model_validate(values).source(1)) as source:
         return source.schema
-    finally:
-        source.close()
