@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -212,6 +213,24 @@ def test_each_line_is_answered_before_the_next_one_comes(folder: Path, words: li
         process.stdin.close()
         values = 9 if "p.sql" in words else 6  # the rows of a query count, too
         assert f"; {values} values, 0 errors" in process.stderr.read()
+        assert process.wait() == 0
+
+
+def test_a_query_reads_all_of_a_fifo(folder: Path) -> None:
+    """Also what it has read for the columns; and the writer does not see that it was opened twice."""
+    os.mkfifo("trips")
+    (folder / "p.sql").write_text(STREAM_IN_SQL.replace("'stdin'", "'single_file', path = 'trips'"))
+    with subprocess.Popen(
+        [*CLI, "run", "p.sql", "--udf", "functions.so"], stdout=subprocess.PIPE, text=True
+    ) as process:
+        with open("trips", "w") as trips:
+            assert process.stdout is not None
+            print("tail,miles,minutes", file=trips, flush=True)
+            for number in range(3):
+                print(f"N{number},100,60", file=trips, flush=True)
+                if number == 0:
+                    assert process.stdout.readline() == "tail,miles,minutes,plane,speed\n"
+                assert process.stdout.readline() == f"N{number},100,60,n{number},100\n"
         assert process.wait() == 0
 
 

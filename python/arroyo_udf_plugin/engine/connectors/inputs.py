@@ -162,28 +162,20 @@ def _objects(url: str, chosen: str | None, again: Interrupt | None) -> Iterator[
         raise NoFile(f"{url}: there is no such object, and no object in such a folder")
 
 
-class _Stream(io.FileIO):
-    """A pipe or the like, at its end after an interrupt. interrupt: None: there is none."""
+class _Rehearsed:
+    """What a rehearsal has read of a stream, and a descriptor that keeps the stream open for its writer."""
 
-    def __init__(self, fd: int, interrupt: Interrupt | None) -> None:
-        super().__init__(fd)
-        self._interrupt = interrupt
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        while self._interrupt is None or not self._interrupt.wait(None, self.fileno()):
-            data: bytes | None = super().read(-1 if size is None else size)
-            if data is not None:
-                return data
-        return b""
+    def __init__(self, fd: int) -> None:
+        self.fd, self.data = fd, bytearray()
 
 
-_head = bytearray()  # of standard input: read in a rehearsal, and to be read again
+_rehearsed: dict[str, _Rehearsed] = {}  # by the input's name
 _rehearses = False
 
 
 @contextlib.contextmanager
 def rehearsal() -> Iterator[None]:
-    """What is read of standard input in it is read again afterwards: a query needs the columns before it runs."""
+    """What is read of pipes in it is read again afterwards: a query needs the columns before it runs."""
     global _rehearses
     _rehearses = True
     try:
@@ -192,22 +184,48 @@ def rehearsal() -> Iterator[None]:
         _rehearses = False
 
 
-class _StandardInput(_Stream):
-    """Begins with what a rehearsal has read."""
+class _Stream(io.FileIO):
+    """A pipe or the like, at its end after an interrupt. interrupt: None: there is none.
 
-    def __init__(self, fd: int, interrupt: Interrupt | None) -> None:
-        super().__init__(fd, interrupt)
-        self._at = 0  # in the head
+    rehearsed: what it begins with.
+    """
+
+    def __init__(self, fd: int, interrupt: Interrupt | None, rehearsed: _Rehearsed | None) -> None:
+        super().__init__(fd)
+        self._interrupt, self._rehearsed = interrupt, rehearsed
+        self._at = 0  # in what was rehearsed
 
     def read(self, size: int | None = -1, /) -> bytes:
-        head = bytes(_head[self._at :] if size is None or size < 0 else _head[self._at : self._at + size])
-        if head and not _rehearses:
-            del _head[: len(head)]
-        data = b"" if head and size is not None and size >= 0 else super().read(size)
+        size = -1 if size is None else size
+        if self._rehearsed is None:
+            return self._arrived(size)
+        known = bytes(self._rehearsed.data[self._at : None if size < 0 else self._at + size])
+        new = b"" if known and size >= 0 else self._arrived(size)
         if _rehearses:
-            _head.extend(data)
-            self._at += len(head) + len(data)
-        return head + data
+            self._rehearsed.data += new
+        self._at += len(known) + (len(new) if _rehearses else 0)
+        return known + new
+
+    def _arrived(self, size: int) -> bytes:
+        while self._interrupt is None or not self._interrupt.wait(None, self.fileno()):
+            data: bytes | None = super().read(size)
+            if data is not None:
+                return data
+        return b""
+
+
+def _stream(file: InputFile, open_: contextlib.ExitStack, interrupt: Interrupt | None, flags: int) -> _Stream:
+    rehearsed = _rehearsed.get(file.name)
+    if rehearsed is not None:
+        fd = os.dup(rehearsed.fd)
+    else:
+        fd = os.dup(0) if file.path is None else os.open(file.path, flags)
+    stream = open_.enter_context(contextlib.closing(_Stream(fd, interrupt, rehearsed)))
+    if _rehearses and rehearsed is None:
+        stream._rehearsed = _rehearsed[file.name] = _Rehearsed(os.dup(fd))
+    elif not _rehearses and rehearsed is not None:
+        os.close(_rehearsed.pop(file.name).fd)
+    return stream
 
 
 def opened(file: InputFile, open_: contextlib.ExitStack, interrupt: Interrupt | None) -> IO[bytes]:
@@ -220,12 +238,12 @@ def opened(file: InputFile, open_: contextlib.ExitStack, interrupt: Interrupt | 
         stream = io.BufferedReader(object_store.ObjectFile(file.object, interrupt), blocks.BLOCK_BYTES)
     else:
         # Without waiting: a FIFO would wait for its writer here, and no interrupt could end that.
-        wait = 0 if interrupt is None else os.O_NONBLOCK
-        if file.path is None:
-            stream = open_.enter_context(_StandardInput(os.dup(0), interrupt))
+        flags = os.O_RDONLY | os.O_CLOEXEC | (0 if interrupt is None else os.O_NONBLOCK)
+        if file.path is not None and file.is_local:
+            fd = os.open(file.path, flags)
+            stream = open_.enter_context(io.FileIO(fd) if interrupt is None else _Stream(fd, interrupt, None))
         else:
-            fd = os.open(file.path, os.O_RDONLY | os.O_CLOEXEC | wait)
-            stream = open_.enter_context(io.FileIO(fd) if interrupt is None else _Stream(fd, interrupt))
+            stream = _stream(file, open_, interrupt, flags)
     if file.kind.compression is not None:
         stream = open_.enter_context(pa.CompressedInputStream(pa.PythonFile(stream, "r"), file.kind.compression))
     return cast(IO[bytes], stream)
