@@ -160,7 +160,7 @@ def f(x: int) -> int:
 
 def test_a_signal_before_the_start_says_how_to_go_on(folder: Path) -> None:
     """And that is possible, although nothing has begun."""
-    (folder / "slow.py").write_text(f"{SLOW}# {folder}: the cache of builds does not know it, so it is imported first\n")
+    (folder / "slow.py").write_text(f"{SLOW}# {folder}: no cache of builds knows it, so it is imported first\n")
     (folder / "p.toml").write_text(
         'name = "p"\n[source]\ntype = "impulse"\nrows = 3\n[[operators]]\nplugin = "slow.py"\ncalls = ["f(counter)"]\n'
         '[[sinks]]\ntype = "parts"\npath = "out"\n'
