@@ -21,7 +21,6 @@ import random
 from dataclasses import dataclass
 
 from ..configuration import PipelineSettings
-from ..database.database import now as wall_clock
 from ..database.models import JobRow
 from ..database.pipelines import WholeJob
 from ..states import SETTLED, Event, State
@@ -35,10 +34,8 @@ class Deadlines:
     def of(self, whole: WholeJob, since: float, now: float, outage: str = "") -> tuple[float, Event] | None:
         """since: when it came into its state. outage: see `Report`."""
         limits, state = self._limits, State(whole.status.state)
-        ttl, started = whole.job.ttl_micros, whole.status.start_time
-        if state is State.RUNNING and ttl is not None and started is not None:
-            left = min(ttl, started + ttl - wall_clock())
-            return now + max(0.0, left / 1e6), Event.EXPIRED
+        if state is State.RUNNING and whole.job.ttl_micros is not None:
+            return since + whole.job.ttl_micros / 1e6, Event.EXPIRED
         if state in SETTLED or state is State.CREATED:
             return None
         if state is State.RECOVERING:
