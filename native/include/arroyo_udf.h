@@ -41,6 +41,16 @@
  *           itself is null in every argument. Results are struct arrays too, and may have offsets: read their fields by
  *           name, and ignore unknown names. `value` is null in a row without a value, `error` in a row with one.
  *
+ * AGGREGATES An aggregate takes the rows of a group, and gives one value. Its `arguments` and `returns` are those that users
+ *           see. It has a *state*: an Arrow value, which the host may keep anywhere and as long as it likes. A host calls
+ *           its steps, three functions of the same descriptor, by `run`, with one row for each group:
+ *             update(state, for each argument the list of the group's new values) -> state
+ *             merge(state, other) -> state of both
+ *             finish(state) -> value
+ *           A group begins with a null state; update and merge never give one. merge takes no null: where one state is
+ *           null, the other one is the state of both. update leaves out rows with a null in an argument that is not
+ *           nullable. A group whose row fails in a step has no state any more.
+ *
  * VALIDITY  A plugin refuses a batch with other numbers of buffers or children than its types have, or with negative
  *           lengths or offsets, missing buffers, or children that are too short (INVALID_ARGUMENT). A row whose offsets
  *           do not ascend, or whose text is not UTF-8, is an error. What no check can tell, the host must keep: buffers
@@ -167,8 +177,9 @@ enum {
 enum {
   ARROYO_UDF_SYNC = 1,      /* run */
   ARROYO_UDF_ASYNC = 2,     /* start, send, drain_results, ... */
-  ARROYO_UDF_AGGREGATE = 3, /* reserved, as is the next: hosts of version 1 refuse to call such functions */
-  ARROYO_UDF_TABLE = 4
+  ARROYO_UDF_AGGREGATE = 3, /* run of its three steps: see AGGREGATES */
+  ARROYO_UDF_TABLE = 4,     /* run. A value is a list: the rows that this row of arguments gives */
+  ARROYO_UDF_STEP = 5       /* run. A step of an aggregate; not for users */
 };
 
 /* What a function's result depends on; 0: the author has not said. */
@@ -261,15 +272,15 @@ typedef struct arroyo_udf_options {
 typedef struct arroyo_udf_function {
   uint64_t size;                        /* sizeof(arroyo_udf_function) */
   const char* name;
-  uint32_t kind;                        /* ARROYO_UDF_SYNC or ARROYO_UDF_ASYNC; for others only `name` is meaningful */
+  uint32_t kind;                        /* ARROYO_UDF_SYNC, ...; of kinds that a host does not know, only `name` counts */
   uint32_t vectorized;                  /* 1: user code gets whole arrays, nulls included */
   const struct ArrowSchema* arguments;  /* a struct ("+s") with one child per argument. A null in a child without
                                            ARROW_FLAG_NULLABLE gives null without a call */
   const struct ArrowSchema* returns;    /* the type of a value */
-  const arroyo_udf_options* options;    /* the author's choices; NULL for a sync function */
+  const arroyo_udf_options* options;    /* the author's choices; NULL unless it is async */
   const char* documentation;            /* UTF-8; NULL: none */
   uint32_t volatility;                  /* ARROYO_UDF_IMMUTABLE, ..._STABLE or ..._VOLATILE; 0: not said */
-  uint32_t reserved;
+  uint32_t first_step;                  /* of an aggregate: the number of `update`; those of `merge` and `finish` follow */
   uint64_t timeout_ns;                  /* of a sync function, for a batch: only for instances in processes (see
                                            arroyo_udf_isolation); 0: none */
 } arroyo_udf_function;
@@ -350,9 +361,10 @@ typedef struct arroyo_udf_table {
   /* Describes the plugin. [never waits] Runs no user code and starts no interpreter. NULL: it cannot; refuse it. */
   const arroyo_udf_descriptor* (*describe)(void);
 
-  /* Calls sync function number `function` for a batch. [waits] On OK the plugin has taken `arguments`, and the caller
-   * owns `results`: a struct {value} if every row is a value, else {value, outcome: uint8, error: utf8}. *schema is a
-   * constant of the plugin. `context` may be NULL; a sync call is not interrupted at a deadline. */
+  /* Calls function number `function`, which is neither async nor an aggregate, for a batch. [waits] On OK the plugin has
+   * taken `arguments`, and the caller owns `results`: a struct {value} if every row is a value, else {value, outcome:
+   * uint8, error: utf8}. *schema is a constant of the plugin. `context` may be NULL; the call is not interrupted at a
+   * deadline. */
   arroyo_udf_status (*run)(uint32_t function, struct ArrowArray* arguments, const arroyo_udf_batch_context* context,
                            struct ArrowArray* results, const struct ArrowSchema** schema, arroyo_udf_error* error);
 

@@ -113,6 +113,7 @@ pub const SYNC: u32 = 1;
 pub const ASYNC: u32 = 2;
 pub const AGGREGATE: u32 = 3;
 pub const TABLE: u32 = 4;
+pub const STEP: u32 = 5;
 
 pub const IMMUTABLE: u32 = 1;
 pub const STABLE: u32 = 2;
@@ -227,7 +228,7 @@ pub struct Function {
     pub options: *const Options,
     pub documentation: *const c_char,
     pub volatility: u32,
-    pub reserved: u32,
+    pub first_step: u32,
     pub timeout_ns: u64,
 }
 

@@ -77,8 +77,8 @@ unsafe extern "C" fn describe<P: Plugin>() -> *const abi::Descriptor {
     catch_own(P::describe).unwrap_or(std::ptr::null())
 }
 
-fn of_kind(signature: &Signature, kind: u32, slot: &str, instead: &str) -> Result<(), Failure> {
-    if signature.kind == kind {
+fn of_kind(signature: &Signature, kinds: &[u32], slot: &str, instead: &str) -> Result<(), Failure> {
+    if kinds.contains(&signature.kind) {
         return Ok(());
     }
     Err(Failure::new(abi::NOT_IMPLEMENTED, format!("{}: {slot} is not for this kind of function; {instead}", signature.name)))
@@ -96,7 +96,7 @@ unsafe extern "C" fn run<P: Plugin>(
     let body = || {
         let signature = P::signature(function)?;
         retired = Some(signature.retired);
-        of_kind(signature, abi::SYNC, "run", "start an async function")?;
+        of_kind(signature, &[abi::SYNC, abi::TABLE, abi::STEP], "run", "start an async function, and run the steps of an aggregate")?;
         // SAFETY: the host passes a context of the size that it states, or null. No sync function asks for keys.
         unsafe { BatchContext::read(context, 0) }.map_err(|text| Failure::argument(format!("{}: {text}", signature.name)))?;
         if results.is_null() || schema.is_null() {
@@ -144,7 +144,7 @@ unsafe extern "C" fn start<P: Plugin>(
     let body = || {
         let signature = P::signature(function)?;
         retired = Some(signature.retired);
-        of_kind(signature, abi::ASYNC, "start", "call run for a sync function")?;
+        of_kind(signature, &[abi::ASYNC], "start", "call run for a sync function")?;
         handles::check_process()?;
         if handle.is_null() {
             return Err(Failure::null("start", "handle"));
