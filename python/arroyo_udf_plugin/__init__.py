@@ -1,6 +1,7 @@
 """Write a UDF in Python, Rust or C; get one shared library that any engine calls over a small C ABI.
 
     from arroyo_udf_plugin import udf         mark a function
+    from arroyo_udf_plugin import udaf, udtf  an aggregate; a function that gives several rows
     from arroyo_udf_plugin import build       source -> shared library
     from arroyo_udf_plugin import load        shared library -> functions on Arrow arrays
     from arroyo_udf_plugin import Policy      what becomes of rows that failed
@@ -52,6 +53,7 @@ from .version import __version__ as __version__
 if TYPE_CHECKING:
     from .author.call_info import CallInfo, call_info, call_infos
     from .author.options import Options, StartOptions
+    from .author.udaf import udaf, udtf
     from .engine.dead_letters import DeadLetters
     from .engine.execution.embedded import restore_pipeline, run_pipeline
     from .host.answers import Answered
@@ -93,12 +95,15 @@ __all__ = [
     "load",
     "restore_pipeline",
     "run_pipeline",
+    "udaf",
     "udf",
+    "udtf",
 ]
 
 _AT_FIRST_USE = {
     "author.call_info": ("CallInfo", "call_info", "call_infos"),
     "author.options": ("Options", "StartOptions"),
+    "author.udaf": ("udaf", "udtf"),
     "engine.dead_letters": ("DeadLetters",),
     "engine.execution.embedded": ("restore_pipeline", "run_pipeline"),
     "host.answers": ("Answered",),

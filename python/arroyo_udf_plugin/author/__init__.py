@@ -1,6 +1,8 @@
 """What the author of a Python function imports, by way of the package: `from arroyo_udf_plugin import udf`.
 
 udf.py         the decorator
+udaf.py        the decorators of aggregates and of table functions
+steps.py       the steps of an aggregate, and the rows of a table function, as the core calls them
 options.py     the options of async functions: the one table of their names, values and defaults
 types.py       annotations -> Arrow types; for builds, and for plugins with dataclasses
 hints.py       annotations, taken apart

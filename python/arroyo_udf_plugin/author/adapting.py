@@ -24,10 +24,10 @@ def adapted(udf: Udf[..., Any], hints: tuple[Any, ...]) -> Callable[..., Any]:
         return function
     if udf.batched:
         return _adapted_columns(udf, hints)
-    converters = [_converter(hint) for hint in hints]
+    converters = [converter(hint) for hint in hints]
     if not any(converters):
         return function
-    to_core = _to_core(hints[-1])
+    to_result = to_core(hints[-1])
     arguments = converters[:-1]
     context = [None] * (udf.definition.__code__.co_argcount - len(arguments))
     from_dicts: list[Convert | None] = [*context, *arguments]
@@ -38,12 +38,12 @@ def adapted(udf: Udf[..., Any], hints: tuple[Any, ...]) -> Callable[..., Any]:
     if udf.is_async:
 
         async def call_async(*row: Any) -> Any:
-            return to_core(await function(*converted(row)))
+            return to_result(await function(*converted(row)))
 
         return call_async
 
     def call(*row: Any) -> Any:
-        return to_core(function(*converted(row)))
+        return to_result(function(*converted(row)))
 
     return call
 
@@ -62,30 +62,30 @@ def _adapted_columns(udf: Udf[..., Any], hints: tuple[Any, ...]) -> Callable[...
 
             type_ = array_field("", hint).type
             return lambda values: pa.array(values, type_)
-        convert = _converter(item(hint))
+        convert = converter(item(hint))
         return (
             (lambda values: values) if convert is None else lambda vs: [None if v is None else convert(v) for v in vs]
         )
 
     arguments = [columns_of(hint) for hint in hints[:-1]]
-    to_core = _to_core(hints[-1])
+    to_result = to_core(hints[-1])
     contexts = udf.definition.__code__.co_argcount - len(arguments)
 
     async def call_async(*columns: Any) -> Any:
         converted = (make(column) for make, column in zip(arguments, columns[contexts:], strict=True))
         results = await function(*columns[:contexts], *converted)
-        return results.to_pylist() if hasattr(results, "to_pylist") else to_core(results)
+        return results.to_pylist() if hasattr(results, "to_pylist") else to_result(results)
 
     return call_async
 
 
-def _converter(hint: Any) -> Convert | None:
+def converter(hint: Any) -> Convert | None:
     """Converts the core's value to the annotated type; None if no conversion is needed."""
     hint, _ = optional(hint)
     if typing.get_origin(hint) is Annotated:
-        return _converter(typing.get_args(hint)[0])
+        return converter(typing.get_args(hint)[0])
     if typing.get_origin(hint) is list:
-        convert = _converter(typing.get_args(hint)[0])
+        convert = converter(typing.get_args(hint)[0])
         return None if convert is None else lambda values: [None if v is None else convert(v) for v in values]
     if hint is uuid.UUID:
         return lambda value: uuid.UUID(bytes=value) if isinstance(value, bytes) else uuid.UUID(value)
@@ -94,7 +94,7 @@ def _converter(hint: Any) -> Convert | None:
         return made
     if not is_struct(hint):
         return None
-    fields = {name: _converter(inner) for name, inner in struct_hints(hint).items()}
+    fields = {name: converter(inner) for name, inner in struct_hints(hint).items()}
     make: Any = dict if typing.is_typeddict(hint) else hint
     if make is dict and not any(fields.values()):
         return None
@@ -105,13 +105,13 @@ def _converter(hint: Any) -> Convert | None:
     return struct
 
 
-def _to_core(hint: Any) -> Convert:
+def to_core(hint: Any) -> Convert:
     """Converts a result to what the core knows."""
     return _with_bytes(hint) or _plain
 
 
 def _with_bytes(hint: Any) -> Convert | None:
-    """As `_to_core`, for a type that is, or has inside, UUIDs as bytes; None: it has none."""
+    """As `to_core`, for a type that is, or has inside, UUIDs as bytes; None: it has none."""
     hint, _ = optional(hint)
     if typing.get_origin(hint) is Annotated:
         base, *types = typing.get_args(hint)
@@ -137,7 +137,7 @@ def _with_bytes(hint: Any) -> Convert | None:
 
 def _is_to_adapt(hint: Any) -> bool:
     """Whether a column of a micro-batch is another than the core's list."""
-    return typing.get_origin(hint) is not list or _converter(item(hint)) is not None
+    return typing.get_origin(hint) is not list or converter(item(hint)) is not None
 
 
 def _plain(value: Any) -> Any:

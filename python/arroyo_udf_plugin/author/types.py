@@ -28,6 +28,7 @@ from typing import Annotated, Any, Literal
 import pyarrow as pa
 
 from .hints import Unsupported, is_struct, is_text_enum, item, optional, shown, struct_hints
+from .udaf import STEPS, Aggregate, Udtf
 from .udf import Udf
 
 _Fits = Callable[[pa.DataType], bool]
@@ -120,8 +121,75 @@ def signature(udf: Udf[..., Any]) -> Signature:
                 "`T | None` and look for None"
             )
         fields.append(field(parameter.name, parameter.name, f"argument {parameter.name!r}"))
-    returns = field("", "return", "its result")
+    returns = _rows_field(udf) if isinstance(udf, Udtf) else field("", "return", "its result")
     return Signature(pa.schema(fields), returns, context, (*(hints[p.name] for p in parameters), hints["return"]))
+
+
+def _rows_field(udtf: Udtf[..., Any]) -> pa.Field:
+    """A list of structs, one for each row."""
+    hint = udtf.row_hint()
+    try:
+        row = _field("item", hint)
+    except Unsupported as error:
+        raise udtf.mistake(f"has an annotation of its rows that does not work: {error}") from None
+    if not pa.types.is_struct(row.type):
+        row = pa.field("item", pa.struct([row.with_name(udtf.__name__)]))
+    return pa.field("", pa.list_(row.with_nullable(False)), False)
+
+
+def state_type(aggregate: Aggregate) -> pa.StructType:
+    """The Arrow type of an aggregate's state. Raises BuildError."""
+    if not struct_hints(aggregate.cls):
+        raise aggregate.mistake("has no fields, and they are its state; a counter is a state: `count: int = 0`")
+    try:
+        return _arrow_type(aggregate.cls)
+    except Unsupported as error:
+        raise aggregate.mistake(f"has a field that does not work: {error}") from None
+    except RecursionError:
+        raise aggregate.mistake("has a field that contains itself; Arrow's structs cannot") from None
+
+
+def aggregate_signatures(aggregate: Aggregate) -> dict[str, Signature]:
+    """The signature that users see, by the key "", and those of the steps. Raises BuildError, as `signature`."""
+    state = state_type(aggregate)
+    hints = {step: aggregate.hints(step) for step in STEPS}
+
+    def field(name: str, hint: Any, step: str, of: Callable[[str, Any], pa.Field]) -> pa.Field:
+        try:
+            return of(name, hint)
+        except Unsupported as error:
+            raise aggregate.mistake(f"has an annotation in {step!r} that does not work: {error}", step) from None
+
+    rows = {name: hint for name, hint in hints["update"].items() if name != "return"}
+    if not rows:
+        raise aggregate.mistake("has an 'update' without arguments; they are the columns it is called with")
+    if "state" in rows:
+        raise aggregate.mistake("has an argument 'state', which is the name of the group's state; rename it")
+    if "return" not in hints["finish"]:
+        raise aggregate.mistake("does not say the type of its result; annotate `finish`, as `-> int`", "finish")
+    for step, count in (("merge", 1), ("finish", 0)):
+        if (
+            len(hints[step]) - ("return" in hints[step]) > count
+            or vars(aggregate.cls)[step].__code__.co_argcount != 1 + count
+        ):
+            raise aggregate.mistake(
+                f"has a {step!r} with other arguments than {'self, other' if count else 'self'}", step
+            )
+    arguments = pa.schema([field(name, hint, "update", _column_field) for name, hint in rows.items()])
+    returns = field("", hints["finish"]["return"], "finish", _field)
+    given = pa.field("state", state, True)
+    lists = [pa.field(column.name, pa.list_(column.type), False) for column in arguments]
+    returned = pa.field("", state, False)
+
+    def of(arguments: pa.Schema, returns: pa.Field) -> Signature:
+        return Signature(arguments, returns, None, ())
+
+    return {
+        "": of(arguments, returns),
+        "update": of(pa.schema([given, *lists]), returned),
+        "merge": of(pa.schema([pa.field("state", state, False), pa.field("other", state, False)]), returned),
+        "finish": of(pa.schema([given]), returns),
+    }
 
 
 def _check_decorators(udf: Udf[..., Any], parameters: list[inspect.Parameter]) -> None:

@@ -59,6 +59,7 @@ class Udf(Generic[P, R]):
     blocking: bool
     starts: bool  # async for the host (`async def` or blocking): the host starts and stops it
     batched: bool  # takes micro-batches: lists or Arrow arrays
+    gives_rows = False  # of each row of arguments: a table function (udaf.py)
     __name__: str
     __qualname__: str
 
@@ -76,8 +77,12 @@ class Udf(Generic[P, R]):
         flags = 0 if called is None else called.co_flags
         self.is_async = bool(flags & _COROUTINE)
         self.starts = self.is_async or chosen.get("blocking") is True
-        if (flags | code.co_flags) & (_GENERATOR | _ASYNC_GENERATOR):
-            raise self.mistake("is a generator; write `return` for the one value of the row, not `yield`")
+        if (flags | code.co_flags) & (_ASYNC_GENERATOR if self.gives_rows else _GENERATOR | _ASYNC_GENERATOR):
+            raise self.mistake(
+                "is a generator; write `return` for the one value of the row, not `yield`, or @udtf for several rows"
+            )
+        if self.gives_rows and (self.starts or chosen.get("vectorized")):
+            raise self.mistake("is async, blocking or vectorized, which no @udtf can be; write a plain `def`")
         self._check_decorators(code.co_flags)
         self._check(chosen)
         self.vectorized = chosen.get("vectorized", False)

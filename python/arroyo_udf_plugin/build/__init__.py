@@ -4,6 +4,7 @@ __init__.py                  build(), plugin_for(): pick the language by file en
 cache.py                     a library's key (a hash of all that it depends on) and its place
 storage.py                   how much the cache holds, and deleting it
 python.py, rust.py, c.py     per language: `inputs`, which it depends on, and `compile`
+declared.py                  what a Python source declares, as the functions of a descriptor
 engines.py                   the entry points of DuckDB, Polars, Daft and SQLite, in every library
 duckdb_file.py               what else makes a library a file that DuckDB loads
 tools.py                     running compilers

@@ -8,7 +8,6 @@ Assumes that the Python that builds also runs the plugin: its path is in the lib
 
 import contextlib
 import hashlib
-import inspect
 import json
 import os
 import shlex
@@ -28,12 +27,13 @@ import pyarrow as pa
 
 from .. import abi, version
 from ..author.options import abi_fields
-from ..author.types import Signature, signature
+from ..author.udaf import Aggregate
 from ..author.udf import Udf, made
 from ..errors import BuildError
-from ..plugin.module import Parcel, execute, forget, functions_of, user_traceback
-from . import engines, metadata, requirements, siblings, tools
+from ..plugin.module import Parcel, aggregates_of, execute, forget, functions_of, user_traceback
+from . import declared, engines, metadata, requirements, siblings, tools
 from .cache import BY_DEFAULT, Exports, PluginIdentity, Resolution
+from .declared import Declared
 
 _PACKAGE = Path(__file__).parent.parent
 _TEMPLATE = Path(__file__).parent / "templates" / "plugin.c"
@@ -98,17 +98,16 @@ def compile(
 ) -> None:
     """Writes the plugin of a Python source. Raises BuildError; executes the source's module level."""
     parcel = _parcel(source, how)
-    with _module(source, parcel) as (module, decorated):
-        functions = [(udf, signature(udf)) for udf in _functions(source, module, decorated)]
     block = metadata.options(parcel.source, str(source))
+    with _module(source, parcel) as (module, decorated):
+        functions = declared.functions(*_functions(source, module, decorated), block)
     folder = output.parent
-    names = [udf.__name__ for udf, _ in functions]
-    callable = [udf.__name__ for udf, read in functions if udf.starts or len(read.arguments)]
-    chosen = exports.choose(names, callable, source)
-    data, symbols = _data(parcel, functions, block, identity), tuple[str, ...]()
+    names = [function.name for function in functions if function.kind in ("SYNC", "ASYNC")]
+    chosen = exports.choose(names, names, source)
+    data, symbols = _data(parcel, functions, identity), tuple[str, ...]()
     if chosen is not None:
-        number = names.index(chosen)
-        symbols = _ARROYO[functions[number][0].starts]
+        number = next(i for i, function in enumerate(functions) if function.name == chosen)
+        symbols = _ARROYO[functions[number].kind == "ASYNC"]
         data += f"#define ARROYO_FUNCTION {number}\n#define ARROYO_STARTS {int(len(symbols) > 1)}\n"
         data += f"#define ARROYO_ON_ERROR {int(exports.on_error == 'null')}\n"
     (folder / "plugin_data.h").write_text(data)
@@ -190,20 +189,24 @@ def _hint(error: BaseException, source: Path) -> str:
     return ""
 
 
-def _functions(source: Path, module: types.ModuleType, decorated: list[Udf[..., Any]]) -> list[Udf[..., Any]]:
-    """The decorated functions of a module, in order of definition. decorated: also those that it has lost."""
+def _functions(
+    source: Path, module: types.ModuleType, decorated: list[Udf[..., Any]]
+) -> tuple[list[Udf[..., Any]], list[Aggregate]]:
+    """The decorated functions of a module, and its aggregates, in order of definition. decorated: also those that it
+    has lost."""
     for udf in decorated:
         if udf.definition.__module__ == module.__name__:
             _check_kept(udf, vars(module))
-    functions = functions_of(module)
-    if not functions:
+    functions, aggregates = functions_of(module), aggregates_of(module)
+    if not functions and not aggregates:
         raise BuildError("has no function with @udf; decorate one: `from arroyo_udf_plugin import udf`", str(source))
     names = set[str]()
-    for udf in functions:
-        if udf.__name__ in names:
-            raise udf.mistake("has the name of another function of this file; rename one")
-        names.add(udf.__name__)
-    return functions
+    several: tuple[Udf[..., Any] | Aggregate, ...] = (*functions, *aggregates)
+    for one in several:
+        if one.__name__ in names:
+            raise one.mistake("has the name of another function of this file; rename one")
+        names.add(one.__name__)
+    return functions, aggregates
 
 
 def _check_kept(udf: Udf[..., Any], names: Mapping[str, Any]) -> None:
@@ -222,9 +225,7 @@ def _check_kept(udf: Udf[..., Any], names: Mapping[str, Any]) -> None:
 # ---- The data: C initialisers ----------------------------------------------------------------------------------------
 
 
-def _data(
-    parcel: Parcel, functions: list[tuple[Udf[..., Any], Signature]], block: dict[str, Any], identity: PluginIdentity
-) -> str:
+def _data(parcel: Parcel, functions: list[Declared], identity: PluginIdentity) -> str:
     lines = [
         "/* Generated: the data of this plugin. */",
         f"#define PLUGIN_NAME {c_string(identity.name)}",
@@ -232,20 +233,21 @@ def _data(
         f"#define PLUGIN_FORMAT {version.PLUGIN_FORMAT}",
         f"static const char PARCEL[] = {c_string(json.dumps(parcel._asdict(), ensure_ascii=False))};",
     ]
-    for number, (udf, read) in enumerate(functions):
-        lines.append(f"static struct ArrowSchema ARGUMENTS_{number} = {_exported(read.arguments)};")
-        lines.append(f"static struct ArrowSchema RETURNS_{number} = {_exported(read.returns)};")
-        if udf.options is not None:
-            lines.append(f"static const arroyo_udf_options OPTIONS_{number} = {_options(block | udf.chosen)};")
+    for number, function in enumerate(functions):
+        lines.append(f"static struct ArrowSchema ARGUMENTS_{number} = {_exported(function.arguments)};")
+        lines.append(f"static struct ArrowSchema RETURNS_{number} = {_exported(function.returns)};")
+        if function.options is not None:
+            lines.append(f"static const arroyo_udf_options OPTIONS_{number} = {_options(function.options)};")
+        documentation = c_string(function.documentation) if function.documentation else "NULL"
+        volatility = "0" if function.volatility is None else f"ARROYO_UDF_{function.volatility.upper()}"
         lines.append(
             f"static const arroyo_udf_function FUNCTION_{number} = {{ .size = sizeof(arroyo_udf_function), "
-            f".name = {c_string(udf.__name__)}, "
-            f".kind = {'ARROYO_UDF_ASYNC' if udf.starts else 'ARROYO_UDF_SYNC'}, "
-            f".vectorized = {int(udf.vectorized)}, "
+            f".name = {c_string(function.name)}, .kind = ARROYO_UDF_{function.kind}, "
+            f".vectorized = {int(function.vectorized)}, "
             f".arguments = &ARGUMENTS_{number}, .returns = &RETURNS_{number}, "
-            f".options = {'NULL' if udf.options is None else f'&OPTIONS_{number}'}, "
-            f".documentation = {_documentation(udf)}, .volatility = {_volatility(udf)}, "
-            f".timeout_ns = UINT64_C({_timeout(udf)}) }};"
+            f".options = {'NULL' if function.options is None else f'&OPTIONS_{number}'}, "
+            f".documentation = {documentation}, .volatility = {volatility}, "
+            f".first_step = {function.first_step}, .timeout_ns = UINT64_C({function.timeout_ns}) }};"
         )
     addresses = ", ".join(f"&FUNCTION_{number}" for number in range(len(functions)))
     lines += [
@@ -255,21 +257,6 @@ def _data(
         f".hash = {c_string(identity.hash)}, .n_functions = {len(functions)}, .functions = FUNCTIONS }};",
     ]
     return "\n".join(lines) + "\n"
-
-
-def _documentation(udf: Udf[Any, Any]) -> str:
-    text = inspect.cleandoc(udf.function.__doc__ or "")
-    return c_string(text) if text else "NULL"
-
-
-def _volatility(udf: Udf[Any, Any]) -> str:
-    return "0" if udf.volatility is None else f"ARROYO_UDF_{udf.volatility.upper()}"
-
-
-def _timeout(udf: Udf[Any, Any]) -> int:
-    """Of a sync function, in nanoseconds; 0: none."""
-    timeout = 0 if udf.starts else abi_fields(udf.chosen).get("timeout_ns", 0)
-    return 0 if timeout == 2**64 - 1 else timeout
 
 
 def c_string(text: str) -> str:

@@ -40,7 +40,7 @@ def command(plugin: Path | None, as_json: bool) -> None:
     if description["engines"]:
         click.echo(f"{'engines':<16} {', '.join(description['engines'])}")
     for function in description["functions"]:
-        if function["kind"] not in ("sync", "async"):
+        if function["kind"].startswith("kind "):  # of a later toolkit
             click.echo(f"\n{function['name']}\n    {function['kind']}, which this host cannot call")
             continue
         arguments = ", ".join(f"{argument['name']}: {_type(argument)}" for argument in function["arguments"])

@@ -4,6 +4,7 @@ library.py      load(): dlopen, checks, the plugin and its functions
 installed.py    plugins that are found by name
 imported.py     libraries that were built for the Arroyo engine
 function.py     one function: call it, or start it
+aggregate.py    an aggregate: its steps, and a call of all rows
 runtime.py      a started function, with the loop "send, drain, stop"
 started.py      its base: send, drain and stop, call by call
 calls.py        single calls of one started function, by many tasks; shared.py: the runtime that they share
@@ -13,7 +14,7 @@ waiters.py      waiting for a runtime, in threads and event loops
 arguments.py    the one door: what callers pass, as arrays that a function takes
 answers.py      input rows beside their results
 batches.py      results from a plugin, and the memory of calls
-ordinals.py  0, 1, 2, ... as arrays
+ordinals.py     0, 1, 2, ... as arrays
 fields.py       a plugin's schemas -> pyarrow's types
 statistics.py   a runtime's counters
 logs.py         what runtimes report, to logging

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .._native import take_interrupt
-from ..abi import AGGREGATE, ASYNC, SYNC, TABLE, VOLATILITIES, ffi, known, printable, text
+from ..abi import AGGREGATE, ASYNC, STEP, SYNC, TABLE, VOLATILITIES, ffi, known, printable, text
 from ..author.options import Options, StartOptions, abi_fields, check, from_abi, unknown_in
 from ..author.udf import Volatility
 from ..errors import AbiError, InvalidArgument, RowError, UnsupportedCall
@@ -31,8 +31,8 @@ from .runtime import Runtime, start
 from .shared import Shared
 from .to_thread import to_thread
 
-Kind = Literal["sync", "async", "aggregate", "table"]
-_KINDS: dict[int, Kind] = {SYNC: "sync", ASYNC: "async", AGGREGATE: "aggregate", TABLE: "table"}
+Kind = Literal["sync", "async", "aggregate", "table", "step"]
+_KINDS: dict[int, Kind] = {SYNC: "sync", ASYNC: "async", AGGREGATE: "aggregate", TABLE: "table", STEP: "step"}
 
 
 class Function:
@@ -40,8 +40,9 @@ class Function:
 
     arguments: names and Arrow types; a field is nullable if the function handles nulls itself.
     returns, returns_nullable: the Arrow type of a result, and whether the function may return null.
-    kind: "sync" or "async". `start` of a sync function raises UnsupportedCall. "aggregate", "table", or "kind 5" are
-        for later hosts: all methods raise UnsupportedCall, and only the name is known.
+    kind: "sync" or "async"; "aggregate" (see aggregate.py); "table": its value is the list of a row's rows. `start` of
+        another than an async function raises UnsupportedCall. "kind 6" is for later hosts: all methods raise
+        UnsupportedCall, and only the name is known.
     vectorized: the author's code gets whole arrays.
     options: the author's choices and the defaults; None for a sync function. chosen: the author's choices alone.
     timeout: seconds for a batch of a sync function, which only isolation="process" can keep; None: no limit.
@@ -81,7 +82,7 @@ class Function:
         self.name = printable(described.name, "its name")
         self.where = f"{plugin}.{self.name}"
         self.plugin_hash = plugin_hash
-        is_known = described.kind in (SYNC, ASYNC)
+        is_known = described.kind in _KINDS
         self.kind = _KINDS.get(described.kind, cast(Kind, f"kind {described.kind}"))
         self.arguments, returns = pa.schema([]), pa.field("", pa.null())
         if is_known:
@@ -97,7 +98,7 @@ class Function:
         self.documentation = text(described.documentation, "the documentation") if documented else ""
         self.volatility = cast(Volatility | None, VOLATILITIES.get(described.volatility)) if is_known else None
         self.options, self.chosen = None, {}
-        self.timeout = described.timeout_ns / 1e9 if self.kind == "sync" and described.timeout_ns else None
+        self.timeout = described.timeout_ns / 1e9 if self.kind != "async" and described.timeout_ns else None
         if self.kind == "async":
             options = known(described.options, "the options")
             if wrong := unknown_in(options):

@@ -20,11 +20,14 @@ import pyarrow as pa
 from .._native import close_instance
 from ..abi import (
     ABI_VERSION,
+    AGGREGATE,
     ASYNC,
     MAGIC,
     MAGIC_OF_DRAFTS,
+    STEP,
     SYMBOL,
     SYNC,
+    TABLE,
     TABLE_SIZE_1,
     address,
     ffi,
@@ -34,12 +37,14 @@ from ..abi import (
 )
 from ..errors import AbiError, InvalidArgument, LoadError, UnsupportedCall
 from . import imported, installed, isolation
+from .aggregate import STEPS, Aggregate
 from .function import Function, Uncallable
 from .html import as_html
 from .isolation import Isolation, Where
 
 _OPEN = ffi.RTLD_NOW | ffi.RTLD_LOCAL | ffi.RTLD_NODELETE
 _MOST_FUNCTIONS = 1 << 16
+_CALLED = (SYNC, ASYNC, TABLE, STEP)
 _SOURCES = (".py", ".rs", ".c")
 _opened_files: dict[str, list[tuple[int, int]]] = {}
 """Device and inode of each file that was at a path. A library stays open, so no other file gets its inode."""
@@ -104,10 +109,23 @@ class Plugin:
                 self._close = partial(close_instance, first, described.n_functions)
             functions = _Functions(self.name)
             here = address(self._table.describe()) if where.isolation == "thread" and foreign is None else None
+            every = []
             for number in range(described.n_functions):
                 description = known(described.functions[number], f"function number {number}")
-                kind = Function if description.kind in (SYNC, ASYNC) else Uncallable
+                kind = (
+                    Aggregate
+                    if description.kind == AGGREGATE
+                    else Function
+                    if description.kind in _CALLED
+                    else Uncallable
+                )
                 function = kind(self._table, first + number, description, self.name, self.hash, validate, here)
+                every.append((function, description.first_step))
+            for function, first_step in every:
+                if isinstance(function, Aggregate):
+                    function.take_steps([step for step, _ in every[first_step : first_step + len(STEPS)]])
+                if function.kind == "step":
+                    continue
                 if function.name in functions:
                     raise AbiError(f"two functions have the name {function.name!r}")
                 functions[function.name] = function
@@ -290,9 +308,9 @@ def _checked_descriptor(table: Any) -> Any:
             raise AbiError(f"function number {number} is NULL")
         function = known(function, f"function number {number}")
         called = printable(function.name, f"the name of function number {number}")
-        if function.kind not in (SYNC, ASYNC):
+        if function.kind not in (*_CALLED, AGGREGATE):
             continue
-        if (function.options == ffi.NULL) != (function.kind == SYNC):
+        if (function.options == ffi.NULL) != (function.kind != ASYNC):
             raise AbiError(f"function {called!r}: options belong to async functions, and to all of them")
         if function.kind == ASYNC:
             known(function.options, f"function {called!r}: the options")

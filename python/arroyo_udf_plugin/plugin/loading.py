@@ -4,20 +4,25 @@ Guarantees: the functions are those that the plugin was built with, in the order
 nor pyarrow, which do not load in a subinterpreter.
 """
 
+from __future__ import annotations
+
 import errno
 import importlib
 import os
 import sys
 import typing
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from .._native import ENVIRONMENT, OUT_OF_MEMORY, USER_CODE, described, note_interrupt
 from ..author.udf import Udf
 from ..version import PLUGIN_FORMAT, __version__
-from .module import Parcel, functions_of, module_of, user_traceback
+from .module import Parcel, aggregates_of, functions_of, module_of, user_traceback
 from .origin import source_of
 from .spawning import prepare as prepare_spawning
+
+if TYPE_CHECKING:
+    from ..author.udaf import Aggregate, Udtf
 
 __all__ = ["LoadRefused", "Registered", "load"]
 
@@ -58,10 +63,15 @@ def load(
         # Calls that began before this import have no information; so import it before the first call.
         importlib.import_module("arroyo_udf_plugin.author.call_info")
     udfs = {udf.__name__: udf for udf in functions_of(module)}
+    aggregates = {aggregate.__name__: aggregate for aggregate in aggregates_of(module)}
     if in_main and any(udf.is_async for udf in udfs.values()):
         import_whole("arroyo_udf_plugin.plugin.executor")  # now, because there is room
     registered = []
     for function_name, starts, batched, columns in functions:
+        name, _, step = function_name.partition(".")
+        if (aggregate := aggregates.get(name)) is not None and _has_columns(aggregate, step, columns):
+            registered.append(_of_aggregate(aggregate, step, in_main))
+            continue
         udf = udfs.get(function_name)
         if udf is None or not _agrees(udf, starts, batched, columns):
             reason = f"function {function_name!r} is another than when the plugin was built: its module defines it "
@@ -114,6 +124,22 @@ def _agrees(udf: Udf[..., Any], starts: bool, batched: bool, columns: int) -> bo
     return udf.starts == starts and extra in (0, int(starts)) and udf.batched == batched
 
 
+def _has_columns(aggregate: Aggregate, step: str, columns: int) -> bool:
+    arguments = len(aggregate.hints("update").keys() - {"return"})
+    return columns == {"": arguments, "update": 1 + arguments, "merge": 2, "finish": 1}.get(step)
+
+
+def _of_aggregate(aggregate: Aggregate, step: str, in_main: bool) -> Registered:
+    """A step of an aggregate; or, as `step` "", itself, which is never called."""
+    if not step:
+        return aggregate.cls, None, False, False
+    from ..author import steps
+
+    if step == "update" and not in_main and steps.takes_arrays(aggregate):
+        return aggregate.cls, None, False, False
+    return steps.step(aggregate, step), None, False, True
+
+
 def _registered(udf: Udf[..., Any], columns: int, in_main: bool) -> Registered:
     """Imports pyarrow only for the arrays of micro-batches."""
     code = udf.definition.__code__
@@ -122,6 +148,10 @@ def _registered(udf: Udf[..., Any], columns: int, in_main: bool) -> Registered:
     if code.co_argcount > columns:
         context = hints[code.co_varnames[0]]
     function = udf.function
+    if udf.gives_rows:
+        from ..author.steps import rows
+
+        return rows(cast("Udtf[..., Any]", udf)), None, False, False
     if (in_main or not _has_arrays(udf, hints)) and not _is_plain(hints):
         from ..author.adapting import adapted
 

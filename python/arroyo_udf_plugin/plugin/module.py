@@ -8,6 +8,8 @@ Guarantees: the same source is one module per process, also when its plugin is o
 neither cffi nor pyarrow.
 """
 
+from __future__ import annotations
+
 import builtins
 import importlib.machinery
 import linecache
@@ -16,9 +18,12 @@ import sys
 import threading
 import types
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..author.udf import Udf
+
+if TYPE_CHECKING:
+    from ..author.udaf import Aggregate
 
 _NOT_SHOWN = (__file__.rsplit("/", 2)[0] + "/", "<frozen importlib.")
 _locks: dict[str, threading.Lock] = {}  # one per module name: its source is executed once
@@ -137,6 +142,15 @@ def functions_of(module: types.ModuleType) -> list[Udf[..., Any]]:
     udfs = {id(value): value for value in vars(module).values() if isinstance(value, Udf)}
     own = [udf for udf in udfs.values() if udf.definition.__module__ == module.__name__]
     return sorted(own, key=lambda udf: udf.definition.__code__.co_firstlineno)
+
+
+def aggregates_of(module: types.ModuleType) -> list[Aggregate]:
+    """The same of classes with @udaf."""
+    if (udaf := sys.modules.get("arroyo_udf_plugin.author.udaf")) is None:  # no module has asked for it
+        return []
+    found = {id(value): udaf.aggregate_of(value) for value in vars(module).values()}
+    own = [aggregate for aggregate in found.values() if aggregate and aggregate.cls.__module__ == module.__name__]
+    return sorted(own, key=lambda aggregate: aggregate.line)
 
 
 def user_traceback(error: BaseException) -> str:
