@@ -280,9 +280,10 @@ typedef struct arroyo_udf_function {
   const arroyo_udf_options* options;    /* the author's choices; NULL unless it is async */
   const char* documentation;            /* UTF-8; NULL: none */
   uint32_t volatility;                  /* ARROYO_UDF_IMMUTABLE, ..._STABLE or ..._VOLATILE; 0: not said */
-  uint32_t first_step;                  /* of an aggregate: the number of `update`; those of `merge` and `finish` follow */
+  uint32_t reserved;
   uint64_t timeout_ns;                  /* of a sync function, for a batch: only for instances in processes (see
                                            arroyo_udf_isolation); 0: none */
+  uint64_t first_step;                  /* of an aggregate: the number of `update`; those of `merge` and `finish` follow */
 } arroyo_udf_function;
 
 typedef struct arroyo_udf_descriptor {

@@ -288,7 +288,7 @@ static inline arroyo_udf_status arroyo_udf_c_run_function(const arroyo_udf_c_plu
   }                                                                                                          \
   static const arroyo_udf_c_function arroyo_udf_c_##name##_function = {                                      \
       {sizeof(arroyo_udf_function), #name, ARROYO_UDF_SYNC, 0, &arroyo_udf_c_##name##_arguments,             \
-       &arroyo_udf_c_##name##_returns, NULL, documentation, volatility, 0, 0},                               \
+       &arroyo_udf_c_##name##_returns, NULL, documentation, volatility, 0, 0, 0},                            \
       NULL,                                                                                                  \
       &arroyo_udf_c_##name##_values,                                                                         \
       &arroyo_udf_c_##name##_values_and_errors,                                                              \

@@ -248,19 +248,17 @@ case("an endless error", "status run 19;do huge_text", "add", kind="UserCodeErro
 
 # ---- Descriptors ----
 
-UNKNOWN = "{'add': 'kind 5', 'greet': 'sync', 'next': 'async'}"
-case("an unknown kind is listed", "function 0 kind 5", "listed", kind="returned", text=UNKNOWN)
+UNKNOWN = "{'add': 'kind 6', 'greet': 'sync', 'next': 'async'}"
+case("an unknown kind is listed", "function 0 kind 6", "listed", kind="returned", text=UNKNOWN)
 case(
     "an unknown kind is refused",
-    "function 0 kind 5",
+    "function 0 kind 6",
     "add",
     kind="UnsupportedCall",
-    text="hostile.add: is of the kind 'kind 5', which this host cannot call",
+    text="hostile.add: is of the kind 'kind 6', which this host cannot call",
 )
-case("inspect: an unknown kind", "function 0 kind 5", "inspect", kind="exit 0", text="kind 5, which this host cannot")
-case("inspect: an aggregate function", "function 0 kind 3", "inspect", kind="exit 0", text="aggregate, which this host")
-case("an aggregate function", "function 0 kind 3", "add", kind="UnsupportedCall", text="of the kind 'aggregate'")
-case("run: an unknown kind", "function 0 kind 5", "run", "add", "a,b", kind="exit 1", text="hostile.add")
+case("inspect: an unknown kind", "function 0 kind 6", "inspect", kind="exit 0", text="kind 6, which this host cannot")
+case("run: an unknown kind", "function 0 kind 6", "run", "add", "a,b", kind="exit 1", text="hostile.add")
 for hostile, said in {
     "do describe_nothing": "describe answers NULL",
     "descriptor size 8": "size is 8",
@@ -281,6 +279,7 @@ for hostile, said in {
     "function 0 returns 0": "its schema is NULL",
     "function 0 options 1": "options belong to async functions",
     "function 2 options 0": "options belong to async functions",
+    "function 0 kind 3": "`first_step` is not the number of its three steps",
     "options 0 8": "size is 8",
     "options 8 9": "its option ordered is 9",
     "options 52 77": "its option retry_on is 77",

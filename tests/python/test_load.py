@@ -100,11 +100,24 @@ def test_whole_contract(broken: Broken) -> None:
 
 
 def test_a_function_of_an_unknown_kind_is_listed_and_refused_by_name(broken: Broken) -> None:
-    function = load(broken(function=", .kind = 5")).functions["f"]
-    assert str(function.kind) == "kind 5"
+    function = load(broken(function=", .kind = 6")).functions["f"]
+    assert str(function.kind) == "kind 6"
     for call in (function, function.outcomes, function.start):
-        with pytest.raises(UnsupportedCall, match=r"broken\.f: is of the kind 'kind 5', which this host cannot call"):
+        with pytest.raises(UnsupportedCall, match=r"broken\.f: is of the kind 'kind 6', which this host cannot call"):
             call()
+
+
+STEPS = {
+    "out of range": ", .kind = 3, .first_step = 7",
+    "itself": ", .kind = 3, .first_step = 0",
+    "largest": ", .kind = 3, .first_step = UINT32_MAX",
+}
+
+
+@pytest.mark.parametrize("steps", STEPS)
+def test_an_aggregate_without_its_steps_breaks_the_contract(broken: Callable[..., Path], steps: str) -> None:
+    with pytest.raises(AbiError, match=r"broken\.f: an aggregate, whose `first_step` is not the number of its three"):
+        load(broken(function=STEPS[steps]))
 
 
 def test_not_a_library(tmp_path: Path) -> None:

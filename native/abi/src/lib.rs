@@ -228,8 +228,9 @@ pub struct Function {
     pub options: *const Options,
     pub documentation: *const c_char,
     pub volatility: u32,
-    pub first_step: u32,
+    pub reserved: u32,
     pub timeout_ns: u64,
+    pub first_step: u64,
 }
 
 // SAFETY: a constant of the plugin: read by any thread, never written.

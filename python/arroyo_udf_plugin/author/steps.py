@@ -15,17 +15,17 @@ from typing import Any
 
 from .adapting import converter, to_core
 from .hints import is_struct, item, optional
-from .udaf import Aggregate, Udtf
+from .udaf import Udaf, Udtf
 
 
-def takes_arrays(aggregate: Aggregate) -> bool:
+def takes_arrays(aggregate: Udaf) -> bool:
     """Whether `update` gets Arrow arrays."""
     return any(
         typing.get_origin(hint) is not list for name, hint in aggregate.hints("update").items() if name != "return"
     )
 
 
-def step(aggregate: Aggregate, name: str) -> Callable[..., Any]:
+def step(aggregate: Udaf, name: str) -> Callable[..., Any]:
     """The step of this name."""
     from_core = converter(aggregate.cls)
     assert from_core is not None  # dataclasses have one
@@ -74,7 +74,7 @@ def _without_nulls(columns: tuple[list[Any], ...], required: Sequence[int]) -> t
 
 
 def _update_of_arrays(
-    opened: Callable[[Any], Any], to_state: Callable[[Any], Any], hints: list[Any], aggregate: Aggregate
+    opened: Callable[[Any], Any], to_state: Callable[[Any], Any], hints: list[Any], aggregate: Udaf
 ) -> Callable[..., Any]:
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -28,7 +28,7 @@ from typing import Annotated, Any, Literal
 import pyarrow as pa
 
 from .hints import Unsupported, is_struct, is_text_enum, item, optional, shown, struct_hints
-from .udaf import STEPS, Aggregate, Udtf
+from .udaf import STEPS, Udaf, Udtf
 from .udf import Udf
 
 _Fits = Callable[[pa.DataType], bool]
@@ -137,7 +137,7 @@ def _rows_field(udtf: Udtf[..., Any]) -> pa.Field:
     return pa.field("", pa.list_(row.with_nullable(False)), False)
 
 
-def state_type(aggregate: Aggregate) -> pa.StructType:
+def state_type(aggregate: Udaf) -> pa.StructType:
     """The Arrow type of an aggregate's state. Raises BuildError."""
     if not struct_hints(aggregate.cls):
         raise aggregate.mistake("has no fields, and they are its state; a counter is a state: `count: int = 0`")
@@ -149,7 +149,7 @@ def state_type(aggregate: Aggregate) -> pa.StructType:
         raise aggregate.mistake("has a field that contains itself; Arrow's structs cannot") from None
 
 
-def aggregate_signatures(aggregate: Aggregate) -> dict[str, Signature]:
+def aggregate_signatures(aggregate: Udaf) -> dict[str, Signature]:
     """The signature that users see, by the key "", and those of the steps. Raises BuildError, as `signature`."""
     state = state_type(aggregate)
     hints = {step: aggregate.hints(step) for step in STEPS}

@@ -26,7 +26,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any, TypeVar, overload
 
 from ..errors import BuildError
-from .udf import VOLATILITIES, P, R, Udf, Volatility
+from .udf import VOLATILITIES, P, R, Udf, Volatility, made
 
 C = TypeVar("C", bound=type)
 
@@ -36,7 +36,7 @@ _ROWS = (list, Iterable, Iterator, Generator)
 _NOT_PLAIN = inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
 
 
-class Aggregate:
+class Udaf:
     """A class with @udaf. where: the author's definition, for messages."""
 
     cls: type
@@ -88,7 +88,7 @@ def _has_default(field: dataclasses.Field[Any]) -> bool:
     return field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
 
 
-def aggregate_of(value: object) -> Aggregate | None:
+def aggregate_of(value: object) -> Udaf | None:
     """What @udaf has noted of a class; None: it is no such class itself, though it may be derived from one."""
     return vars(value).get(_MARK) if isinstance(value, type) else None
 
@@ -119,14 +119,18 @@ def udaf(cls: Any = None, /, *, volatility: Volatility | None = None) -> Any:
     """Makes a dataclass an aggregate of the plugin: `@udaf`, or `@udaf(volatility=...)`.
 
     The fields are the state of one group; each has a default. `update` gets rows of the group: for each argument a
-    list (`list[int]`), or an Arrow array (`pa.Int64Array`). Arrays and `list[int | None]` have nulls in them; a row with
-    a null in another list is left out. `merge` takes over another state. `finish` returns the value, and changes nothing that a later `update` needs.
+    list (`list[int]`), or an Arrow array (`pa.Int64Array`). Arrays and `list[int | None]` have nulls in them; a row
+    with a null in another list is left out. `merge` takes over another state. `finish` returns the value, and changes
+    nothing that a later `update` needs.
     volatility: as for `@udf`.
     Raises BuildError, with file and line, for a class that is no such aggregate.
     """
     if cls is None:
         return lambda cls: udaf(cls, volatility=volatility)  # type: ignore[call-overload]
-    setattr(cls, _MARK, Aggregate(cls, volatility))
+    aggregate = Udaf(cls, volatility)
+    setattr(cls, _MARK, aggregate)
+    if (list_of_build := made.get()) is not None:
+        list_of_build.append(aggregate)
     return cls
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from ..author.options import abi_fields
 from ..author.steps import takes_arrays
 from ..author.types import aggregate_signatures, signature
-from ..author.udaf import STEPS, Aggregate
+from ..author.udaf import STEPS, Udaf
 from ..author.udf import Udf, Volatility
 
 
@@ -35,7 +35,7 @@ class Declared:
     timeout_ns: int = 0
 
 
-def functions(udfs: Sequence[Udf[..., Any]], aggregates: Sequence[Aggregate], block: dict[str, Any]) -> list[Declared]:
+def functions(udfs: Sequence[Udf[..., Any]], aggregates: Sequence[Udaf], block: dict[str, Any]) -> list[Declared]:
     """All functions of a source. block: options from its head. Raises BuildError."""
     first = len(udfs) + len(aggregates)
     of_aggregates = [_of_aggregate(aggregate, first + len(STEPS) * i) for i, aggregate in enumerate(aggregates)]
@@ -59,7 +59,7 @@ def _of_udf(udf: Udf[..., Any], block: dict[str, Any]) -> Declared:
     )
 
 
-def _of_aggregate(aggregate: Aggregate, first_step: int) -> list[Declared]:
+def _of_aggregate(aggregate: Udaf, first_step: int) -> list[Declared]:
     """Itself, and its steps."""
     name, reads = aggregate.__name__, aggregate_signatures(aggregate)
     documentation = vars(aggregate.cls).get("__doc__") or ""

@@ -27,7 +27,7 @@ import pyarrow as pa
 
 from .. import abi, version
 from ..author.options import abi_fields
-from ..author.udaf import Aggregate
+from ..author.udaf import Udaf
 from ..author.udf import Udf, made
 from ..errors import BuildError
 from ..plugin.module import Parcel, aggregates_of, execute, forget, functions_of, user_traceback
@@ -154,11 +154,11 @@ def _parcel(source: Path, how: Resolution) -> Parcel:
 
 
 @contextlib.contextmanager
-def _module(source: Path, parcel: Parcel) -> Iterator[tuple[types.ModuleType, list[Udf[..., Any]]]]:
+def _module(source: Path, parcel: Parcel) -> Iterator[tuple[types.ModuleType, list[Udf[..., Any] | Udaf]]]:
     """The source's module, executed, and all functions that were decorated meanwhile. It is in sys.modules only while
     the annotations are read."""
     name = f"arroyo_udf_build_{source.stem}_{threading.get_ident()}"
-    decorated: list[Udf[..., Any]] = []
+    decorated: list[Udf[..., Any] | Udaf] = []
     noted = made.set(decorated)
     try:
         module = execute(name, parcel, str(source), str(source))
@@ -190,19 +190,22 @@ def _hint(error: BaseException, source: Path) -> str:
 
 
 def _functions(
-    source: Path, module: types.ModuleType, decorated: list[Udf[..., Any]]
-) -> tuple[list[Udf[..., Any]], list[Aggregate]]:
+    source: Path, module: types.ModuleType, decorated: list[Udf[..., Any] | Udaf]
+) -> tuple[list[Udf[..., Any]], list[Udaf]]:
     """The decorated functions of a module, and its aggregates, in order of definition. decorated: also those that it
     has lost."""
-    for udf in decorated:
-        if udf.definition.__module__ == module.__name__:
-            _check_kept(udf, vars(module))
     functions, aggregates = functions_of(module), aggregates_of(module)
+    for one in decorated:
+        if isinstance(one, Udf):
+            if one.definition.__module__ == module.__name__:
+                _check_kept(one, vars(module))
+        elif one.cls.__module__ == module.__name__ and one not in aggregates:
+            raise one.mistake("is not what its name means in the end: a later line replaces it; rename one")
     if not functions and not aggregates:
         raise BuildError("has no function with @udf; decorate one: `from arroyo_udf_plugin import udf`", str(source))
     names = set[str]()
-    several: tuple[Udf[..., Any] | Aggregate, ...] = (*functions, *aggregates)
-    for one in several:
+    every: tuple[Udf[..., Any] | Udaf, ...] = (*functions, *aggregates)
+    for one in every:
         if one.__name__ in names:
             raise one.mistake("has the name of another function of this file; rename one")
         names.add(one.__name__)
@@ -247,7 +250,7 @@ def _data(parcel: Parcel, functions: list[Declared], identity: PluginIdentity) -
             f".arguments = &ARGUMENTS_{number}, .returns = &RETURNS_{number}, "
             f".options = {'NULL' if function.options is None else f'&OPTIONS_{number}'}, "
             f".documentation = {documentation}, .volatility = {volatility}, "
-            f".first_step = {function.first_step}, .timeout_ns = UINT64_C({function.timeout_ns}) }};"
+            f".timeout_ns = UINT64_C({function.timeout_ns}), .first_step = {function.first_step} }};"
         )
     addresses = ", ".join(f"&FUNCTION_{number}" for number in range(len(functions)))
     lines += [

@@ -22,7 +22,7 @@ from .origin import source_of
 from .spawning import prepare as prepare_spawning
 
 if TYPE_CHECKING:
-    from ..author.udaf import Aggregate, Udtf
+    from ..author.udaf import Udaf, Udtf
 
 __all__ = ["LoadRefused", "Registered", "load"]
 
@@ -124,12 +124,12 @@ def _agrees(udf: Udf[..., Any], starts: bool, batched: bool, columns: int) -> bo
     return udf.starts == starts and extra in (0, int(starts)) and udf.batched == batched
 
 
-def _has_columns(aggregate: Aggregate, step: str, columns: int) -> bool:
+def _has_columns(aggregate: Udaf, step: str, columns: int) -> bool:
     arguments = len(aggregate.hints("update").keys() - {"return"})
     return columns == {"": arguments, "update": 1 + arguments, "merge": 2, "finish": 1}.get(step)
 
 
-def _of_aggregate(aggregate: Aggregate, step: str, in_main: bool) -> Registered:
+def _of_aggregate(aggregate: Udaf, step: str, in_main: bool) -> Registered:
     """A step of an aggregate; or, as `step` "", itself, which is never called."""
     if not step:
         return aggregate.cls, None, False, False

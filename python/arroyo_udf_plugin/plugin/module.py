@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..author.udf import Udf
 
 if TYPE_CHECKING:
-    from ..author.udaf import Aggregate
+    from ..author.udaf import Udaf
 
 _NOT_SHOWN = (__file__.rsplit("/", 2)[0] + "/", "<frozen importlib.")
 _locks: dict[str, threading.Lock] = {}  # one per module name: its source is executed once
@@ -144,7 +144,7 @@ def functions_of(module: types.ModuleType) -> list[Udf[..., Any]]:
     return sorted(own, key=lambda udf: udf.definition.__code__.co_firstlineno)
 
 
-def aggregates_of(module: types.ModuleType) -> list[Aggregate]:
+def aggregates_of(module: types.ModuleType) -> list[Udaf]:
     """The same of classes with @udaf."""
     if (udaf := sys.modules.get("arroyo_udf_plugin.author.udaf")) is None:  # no module has asked for it
         return []

@@ -145,8 +145,9 @@ fn describe(function: &Function, of_all: &abi::Options) -> *const abi::Function 
         options,
         documentation: if function.documentation.is_empty() { std::ptr::null() } else { leak(function.documentation) },
         volatility: function.volatility,
-        first_step: 0,
+        reserved: 0,
         timeout_ns: 0,
+        first_step: 0,
     }))
 }
 
