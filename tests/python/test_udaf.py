@@ -1,4 +1,4 @@
-"""Aggregates and table functions of Python sources: `@udaf`, `@udtf` (AGGREGATES in arroyo_udf.h)."""
+"""Aggregates and table functions of Python sources: `@udaf`, `@udtf` (F8, F9)."""
 
 import math
 import sys
