@@ -1,7 +1,8 @@
 """An aggregate of a loaded plugin: its three steps, and a call for all rows of some columns.
 
-    plugin.functions["mean"](values)                        pa.Scalar: all rows are one group
-    mean.update(state, lists), mean.merge(...), mean.finish(state)    for engines, with a row for each group
+    plugin.functions["mean"](values)             pa.Scalar: all rows are one group
+    Group(mean).update(values)                   for engines that hold an object for each group
+    mean.update(state, lists), mean.merge(state, other), mean.finish(state)    with a row for each group
 
 AGGREGATES in arroyo_udf.h says what the steps are.
 """
@@ -23,9 +24,11 @@ class Aggregate(Function):
     """One aggregate of a plugin. `arguments`, `returns` and the rest are as for functions.
 
     state: the Arrow type of a group's state. A null state is that of a group without rows.
+    list_types: of the lists that `update` takes, for each argument.
     """
 
     state: pa.DataType
+    list_types: list[pa.ListType]
 
     def take_steps(self, steps: Sequence[Function]) -> None:
         """Its steps, from the same descriptor. Raises AbiError if they do not fit."""
@@ -44,7 +47,7 @@ class Aggregate(Function):
         ):
             raise AbiError(f"{self.where}: an aggregate whose steps have other types than its own")
         self._update, self._merge, self._finish = steps
-        self._lists = lists
+        self.list_types = lists
 
     def update(self, state: pa.Array | None, /, *lists: pa.ListArray) -> pa.Array:
         """The states of groups after some more rows: one row, and one list of each argument's values, for each group.
@@ -69,16 +72,13 @@ class Aggregate(Function):
         failed; the others as for functions.
         """
         pieces, _ = self._arguments.pieces(arrays, named)
-        state, first = pa.nulls(1, self.state), 0
+        group, first = Group(self), 0
         for piece in pieces:
             if errors := {first + row: why for row, why in piece.refused.items() if why is not None}:
                 raise self._row_error(errors)
-            given = zip(self._lists, piece.arrays, strict=True)
-            lists = [pa.ListArray.from_arrays([0, piece.n_rows], array, type_) for type_, array in given]
-            if piece.n_rows:
-                state = self.update(state, *lists)
+            group.update(*piece.arrays)
             first += piece.n_rows
-        return self.finish(state)[0]
+        return group.finish()
 
     def _refuse(self, *_: Any, **__: Any) -> Any:
         raise UnsupportedCall(f"{self.where}: is an aggregate, which has no value for each row; call it, or its steps")
@@ -92,3 +92,35 @@ class Aggregate(Function):
     async def start_async(self, **_: Any) -> Any:
         """Refused."""
         self._refuse()
+
+
+class Group:
+    """One group of rows of an aggregate. Not for several threads at once.
+
+    state: an array with one row, null before the first rows.
+    """
+
+    def __init__(self, aggregate: Aggregate) -> None:
+        self.aggregate = aggregate
+        self.state = pa.nulls(1, aggregate.state)
+
+    def update(self, /, *columns: pa.Array) -> None:
+        """Adds rows: an array of the argument's type for each argument. Raises RowError if the step fails."""
+        if n_rows := len(columns[0]):
+            given = zip(self.aggregate.list_types, columns, strict=True)
+            lists = [pa.ListArray.from_arrays([0, n_rows], column, type_) for type_, column in given]
+            self.state = self.aggregate.update(self.state, *lists)
+
+    def merge(self, states: pa.Array, /) -> None:
+        """Adds other states, of which some may be null. Raises RowError if the step fails."""
+        states = pa.concat_arrays([self.state, states]).drop_null()
+        while len(states) > 1:  # in pairs: as many calls as the logarithm of their number
+            half = len(states) // 2
+            merged = self.aggregate.merge(states[:half], states[half : 2 * half])
+            states = pa.concat_arrays([merged, states[2 * half :]])
+        if len(states):
+            self.state = states
+
+    def finish(self) -> pa.Scalar:
+        """The group's value. Raises RowError if the step fails."""
+        return self.aggregate.finish(self.state)[0]

@@ -12,7 +12,7 @@ import os
 
 import daft
 
-from .opened import plugin_of
+from .opened import by_row, plugin_of
 
 
 def register(library: str | os.PathLike[str]) -> list[str]:
@@ -22,4 +22,4 @@ def register(library: str | os.PathLike[str]) -> list[str]:
     """
     plugin = plugin_of(library)
     daft.load_extension(plugin.path)
-    return list(plugin.functions)
+    return list(by_row(plugin))

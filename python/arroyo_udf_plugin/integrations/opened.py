@@ -60,6 +60,11 @@ def volatility_of(function: Function) -> Volatility:
     return "volatile" if function.kind == "async" else function.volatility or "volatile"
 
 
+def by_row(plugin: Plugin) -> dict[str, Function]:
+    """Its functions that give one value for each row, by name; without aggregates and table functions."""
+    return {name: function for name, function in plugin.functions.items() if function.kind in ("sync", "async")}
+
+
 class Batches:
     """A function that one thread calls batch by batch. An async one is started once, for all batches.
 

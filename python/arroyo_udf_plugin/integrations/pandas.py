@@ -18,7 +18,7 @@ import pandas
 from ..errors import InvalidArgument
 from ..host.function import Function
 from ..host.policy import Policy
-from .opened import plugin_of, policy_of, values
+from .opened import by_row, plugin_of, policy_of, values
 
 
 def functions(library: str | os.PathLike[str]) -> Any:
@@ -28,7 +28,7 @@ def functions(library: str | os.PathLike[str]) -> Any:
     """
     plugin = plugin_of(library)
     policy = policy_of(plugin)
-    return SimpleNamespace(**{name: partial(_called, function, policy) for name, function in plugin.functions.items()})
+    return SimpleNamespace(**{name: partial(_called, function, policy) for name, function in by_row(plugin).items()})
 
 
 def _called(function: Function, policy: Policy, /, *arguments: Any) -> pandas.Series:

@@ -18,7 +18,7 @@ import polars
 from polars.plugins import register_plugin_function
 
 from ..errors import InvalidArgument
-from .opened import plugin_of
+from .opened import by_row, plugin_of
 
 
 def functions(library: str | os.PathLike[str]) -> Any:
@@ -31,7 +31,7 @@ def functions(library: str | os.PathLike[str]) -> Any:
     return SimpleNamespace(
         **{
             name: partial(_expression, Path(plugin.path), name, len(function.arguments))
-            for name, function in plugin.functions.items()
+            for name, function in by_row(plugin).items()
         }
     )
 

@@ -32,7 +32,7 @@ from ..errors import InvalidArgument, LoadError, RowError
 from ..host.function import Function
 from ..host.library import Plugin, load
 from ..plugin.casting import cast
-from .opened import Batches, library_of, volatility_of
+from .opened import Batches, by_row, library_of, volatility_of
 from .spark_types import nearest, spark_type
 
 
@@ -60,7 +60,7 @@ def functions(session: SparkSession, library: str | os.PathLike[str]) -> Any:
     file = _folder() / f"{sha256}.so"  # Spark sends one file of a name
     if not file.exists():
         file.write_bytes(content)
-    made = {name: _udf(function, sha256) for name, function in load(file).functions.items()}
+    made = {name: _udf(function, sha256) for name, function in by_row(load(file)).items()}
     session.addArtifacts(str(file), file=True)
     return SimpleNamespace(**made)
 
