@@ -71,6 +71,22 @@ async def awaits(a: int) -> int:
     return a * 10 + _ended(child)
 
 
+@udf
+async def beside(a: int) -> int:
+    if a == 0:
+        for _ in range(20):  # until the others have begun
+            await asyncio.sleep(0)
+        child = os.fork()
+        if child == 0:
+            await asyncio.sleep(0)
+            return -1
+        return _ended(child)
+    for _ in range(100):
+        await asyncio.sleep(0)
+        _note(os.getpid())
+    return os.getpid()
+
+
 @udf(blocking=True)
 def blocks(a: int) -> int:
     return _fork(a)
@@ -98,21 +114,21 @@ def worker(a: int) -> int:
     return os.getpid()
 
 
-def _note(child):
+def _note(what):
     with open(os.environ["ENDED"], "a") as ended:
-        ended.write(f"{_ended(child)} ")
+        ended.write(f"{what} ")
 
 
 class Context:
     async def init(self) -> None:
         if child := os.fork():
-            _note(child)
+            _note(_ended(child))
         else:
             sys.exit(3)
 
     async def close(self) -> None:
         if child := os.fork():
-            _note(child)
+            _note(_ended(child))
 
 
 @udf
@@ -123,11 +139,11 @@ async def opens(context: Context, a: int) -> int:
 class Blocking:
     def init(self) -> None:
         if child := os.fork():
-            _note(child)
+            _note(_ended(child))
 
     def close(self) -> None:
         if child := os.fork():
-            _note(child)
+            _note(_ended(child))
         else:
             raise ValueError
 
@@ -201,9 +217,26 @@ with load(sys.argv[1], isolation=sys.argv[2]) as plugin:
 @pytest.mark.parametrize("isolation", ["process", "thread"])
 def test_the_child_of_a_started_function_ends_and_its_rows_are_its_parents(file: Path, isolation: str) -> None:
     """In a host of its own, because children of this one would share what pytest has open."""
-    host = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", PROGRAM, str(file), isolation]
-    done = subprocess.run(host, capture_output=True, text=True, timeout=120, check=True)
-    assert done.stdout.splitlines() == [str(rows) for rows in (FORKED, FORKED, [70]) for _ in range(2)]
+    printed = run_host(PROGRAM, str(file), isolation)
+    assert printed == [str(rows) for rows in (FORKED, FORKED, [70]) for _ in range(2)]
+
+
+BESIDE = """
+import os, sys
+import pyarrow as pa
+from arroyo_udf_plugin import load
+
+with load(sys.argv[1], isolation=sys.argv[2]) as plugin:
+    ended, *others = plugin.functions["beside"](pa.array(range(9), pa.int64())).to_pylist()
+with open(os.environ["ENDED"]) as noted:
+    print(ended, len(set(others)), noted.read() == f"{others[0]} " * 100 * len(others))
+"""
+
+
+@pytest.mark.parametrize("isolation", ["process", "thread"])
+def test_a_child_runs_no_step_of_other_calls(file: Path, tmp_path: Path, isolation: str) -> None:
+    """They are ready in the same turn of the loop in which the child awaits something."""
+    assert run_host(BESIDE, str(file), isolation, ENDED=str(tmp_path / "noted")) == ["0 1 True"]
 
 
 CONTEXTS = """

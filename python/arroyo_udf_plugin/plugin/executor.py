@@ -28,6 +28,7 @@ import os
 import sys
 import threading
 import time
+import types
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from contextvars import Context, ContextVar
@@ -161,9 +162,17 @@ def stop_loop() -> None:
 
 
 def _after_fork() -> None:
-    """In a child that a call has forked: the loop ends, because it shares its descriptors with the parent."""
+    """In a child that a call has forked: it ends when the call awaits something. The loop's descriptors, which it would
+    read, are shared with the parent; and the other calls are the parent's."""
     if _loop is not None and _thread is not None and threading.get_ident() == _thread.ident:
-        _loop.stop()
+        sys.setprofile(_end_suspended)
+        _loop.stop()  # for calls in Tasks of their own
+
+
+def _end_suspended(frame: types.FrameType, event: str, _: object) -> None:
+    """Ends the child when its Task hands over to the loop: that is a return to a profile function."""
+    if event == "return" and frame.f_code in (_Server.work.__code__, _Server.live.__code__):
+        end(None)
 
 
 os.register_at_fork(after_in_child=_after_fork)

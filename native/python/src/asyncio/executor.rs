@@ -11,6 +11,7 @@
 use super::watch::Watch;
 use crate::calls::Converted;
 use crate::eventfd::EventFd;
+use crate::forked::came_back;
 use crate::function::PythonFunction;
 use crate::gil;
 use crate::heap::{method, Body, Method};
@@ -265,6 +266,7 @@ method! {
     /// begin_turn() -> tuple[list[Task], list[tuple[Task, int]]]: the Tasks to cancel; and the Tasks whose calls have begun to
     /// ignore their cancellation, with the ids of their rows.
     fn begin_turn(this: AsyncioExecutor, _a) {
+        came_back(null_mut()); // the descriptor is the parent's, and so are the rows
         (*this).eventfd.with(EventFd::clear);
         (*this).in_turn = true;
         (*this).turn_scheduled = false;

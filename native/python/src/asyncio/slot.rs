@@ -241,6 +241,7 @@ method! {
 method! {
     /// begin() -> awaitable | None: starts the first attempt after a pause.
     fn begin(this: Slot, _a) {
+        came_back(null_mut());
         if (*this).references == 0 {
             (*this).references = (*this).task.as_ref().map_or(0, |task| Py_REFCNT(task.ptr()));
         }
