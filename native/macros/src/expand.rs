@@ -3,12 +3,13 @@
 
 use crate::options::Attribute;
 use crate::signature::{name, with_lifetime, Argument, Checked};
+use crate::udaf::Registered;
 use proc_macro2::{Literal, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Expr, ExprLit, Ident, ItemFn, Lit, Meta, MetaNameValue, Type};
 
-/// All code is inside a nameless constant, with names that cannot hide the author's.
+/// The registration of a function.
 pub fn expand(function: &ItemFn, signature: &Checked, options: &Attribute) -> TokenStream {
     let ident = &function.sig.ident;
     let name = name(ident);
@@ -19,30 +20,47 @@ pub fn expand(function: &ItemFn, signature: &Checked, options: &Attribute) -> To
     let returns = with_lifetime(&signature.returns, "'static");
     let returns = quote_spanned!(place(signature.returns.span())=> ::arroyo_udf_plugin::sdk::Type::returned::<#returns>());
     let (call, body) = call(function, signature, options);
-    let (documentation, volatility) = (documentation(function), options.volatility);
     let engines = for_polars(&name);
+    let registered = register(&Registered {
+        name,
+        after: 0,
+        arguments: quote!(#(#arguments),*),
+        returns,
+        body,
+        documentation: documentation(&function.attrs),
+        volatility: options.volatility,
+        code: call,
+    });
     // The condition of `engines` is one that cargo does not know.
     quote! {
+        #registered
+
         #[allow(unexpected_cfgs)]
+        const _: () = { #engines };
+    }
+}
+
+/// A function of the descriptor. All code is inside a nameless constant, with names that cannot hide the author's.
+pub fn register(function: &Registered) -> TokenStream {
+    let Registered { name, after, arguments, returns, body, documentation, volatility, code } = function;
+    quote! {
         const _: () = {
             static __ARROYO_UDF: ::arroyo_udf_plugin::sdk::Function = ::arroyo_udf_plugin::sdk::Function {
                 name: #name,
-                place: (::core::file!(), ::core::line!(), ::core::column!()),
-                arguments: &[#(#arguments),*],
+                place: (::core::file!(), ::core::line!(), ::core::column!(), #after),
+                arguments: &[#arguments],
                 returns: #returns,
                 body: #body,
                 documentation: #documentation,
                 volatility: #volatility,
             };
 
-            #call
+            #code
 
             #[used]
             #[unsafe(link_section = "arroyo_udf_functions")]
             static __ARROYO_UDF_POINTER: ::arroyo_udf_plugin::sdk::Registration =
                 ::core::option::Option::Some(&__ARROYO_UDF);
-
-            #engines
         };
     }
 }
@@ -91,7 +109,7 @@ fn for_polars(name: &str) -> TokenStream {
 }
 
 /// The place where the compiler reports errors of generated code: the author's own tokens.
-fn place(tokens: Span) -> Span {
+pub fn place(tokens: Span) -> Span {
     Span::call_site().located_at(tokens)
 }
 
@@ -179,7 +197,7 @@ fn closure(ident: &Ident, signature: &Checked) -> TokenStream {
 }
 
 /// The text of the `///` comments.
-fn documentation(function: &ItemFn) -> String {
+pub fn documentation(attributes: &[syn::Attribute]) -> String {
     let line = |attribute: &syn::Attribute| match &attribute.meta {
         Meta::NameValue(MetaNameValue { path, value: Expr::Lit(ExprLit { lit: Lit::Str(text), .. }), .. }) if path.is_ident("doc") => {
             let text = text.value();
@@ -187,6 +205,6 @@ fn documentation(function: &ItemFn) -> String {
         }
         _ => None,
     };
-    let lines: Vec<String> = function.attrs.iter().filter_map(line).collect();
+    let lines: Vec<String> = attributes.iter().filter_map(line).collect();
     lines.join("\n").trim_end().to_owned()
 }

@@ -1,12 +1,15 @@
-//! The attribute `#[udf]` of the crate `arroyo-udf-plugin`, which re-exports and documents it.
+//! The attributes `#[udf]`, `#[udaf]` and `#[udtf]` of the crate `arroyo-udf-plugin`, which re-exports them.
 //!
-//! `options.rs` reads the attribute's options, `signature.rs` refuses functions that cannot be UDFs (on the author's own
-//! tokens, with what to write instead: rule F5), `expand.rs` writes the code. At run time that code calls
+//! `options.rs` reads the options of `#[udf]`, `signature.rs` refuses functions that cannot be UDFs (on the author's own
+//! tokens, with what to write instead: rule F5), `expand.rs` writes the code; `udaf.rs` does all that for aggregates and
+//! their states, `udtf.rs` for table functions. At run time that code calls
 //! `arroyo_udf_plugin::sdk`, whose traits also check the types, because a macro cannot see through a type alias.
 
 mod expand;
 mod options;
 mod signature;
+mod udaf;
+mod udtf;
 
 use proc_macro::TokenStream;
 
@@ -61,4 +64,87 @@ pub fn udf(attribute: TokenStream, item: TokenStream) -> TokenStream {
     // The function itself is always kept: without it, each of its callers would be another error.
     let addition = expanded.unwrap_or_else(syn::Error::into_compile_error);
     quote::quote!(#original #addition).into()
+}
+
+/// Makes the `impl` of a struct an aggregate of the plugin. The `impl` itself stays as it is.
+///
+/// ```ignore
+/// use arroyo_udf_plugin::{udaf, State};
+///
+/// /// What a group has seen; a new one is the default.
+/// #[derive(Default, State)]
+/// struct GeometricMean {
+///     logs: f64,
+///     count: i64,
+/// }
+///
+/// /// The n-th root of the product of n values.
+/// #[udaf]
+/// impl GeometricMean {
+///     fn update(&mut self, value: f64) {
+///         self.logs += value.ln();
+///         self.count += 1;
+///     }
+///
+///     fn merge(&mut self, other: Self) {
+///         self.logs += other.logs;
+///         self.count += other.count;
+///     }
+///
+///     fn finish(&self) -> Option<f64> {
+///         (self.count > 0).then(|| (self.logs / self.count as f64).exp())
+///     }
+/// }
+/// ```
+///
+/// * The function is called `geometric_mean`; `#[udaf(name = "...")]` names it otherwise. `volatility` as for `#[udf]`.
+/// * `update` is called for each row of a group. Its arguments are those of `#[udf]`; a row with a null in an argument that
+///   is not an `Option` is left out.
+/// * `merge` adds another state, `other: Self` or `other: &Self`. `finish` returns what a `#[udf]` can return.
+/// * `update` and `merge` may return `Result<(), E>`; an error, or a panic, is the error of the group.
+/// * `#[derive(State)]` makes bytes of the struct: see `arroyo_udf_plugin::State` for the types of its fields.
+#[proc_macro_attribute]
+pub fn udaf(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    let original = proc_macro2::TokenStream::from(item.clone());
+    let expanded = syn::parse::<syn::ItemImpl>(item)
+        .map_err(|error| syn::Error::new(error.span(), "#[udaf] belongs on the `impl` of a struct"))
+        .and_then(|item| udaf::udaf(attribute.into(), &item));
+    let addition = expanded.unwrap_or_else(syn::Error::into_compile_error);
+    quote::quote!(#original #addition).into()
+}
+
+/// Makes an `fn` a table function of the plugin: it returns the rows that one row of arguments gives.
+///
+/// ```ignore
+/// use arroyo_udf_plugin::udtf;
+///
+/// #[udtf(columns(word, place))]
+/// fn words(text: &str) -> Vec<(String, i64)> {
+///     text.split_whitespace().map(str::to_string).zip(0..).collect()
+/// }
+/// ```
+///
+/// * `columns` names the columns of a row, up to 8, whose types are those that `#[udf]` can return. Without it, or with one
+///   name, the function returns `Vec<T>`: one column.
+/// * `Result<Vec<...>, E>`: an error, or a panic, is the error of the row that came in.
+/// * `volatility` as for `#[udf]`.
+#[proc_macro_attribute]
+pub fn udtf(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    let original = proc_macro2::TokenStream::from(item.clone());
+    let expanded = syn::parse::<syn::ItemFn>(item)
+        .map_err(|error| syn::Error::new(error.span(), "#[udtf] belongs on a function: `fn`"))
+        .and_then(|function| {
+            let options = udtf::parse(attribute.into())?;
+            let signature = signature::check(&function.sig)?;
+            udtf::udtf(&function, &signature, &options)
+        });
+    let addition = expanded.unwrap_or_else(syn::Error::into_compile_error);
+    quote::quote!(#original #addition).into()
+}
+
+/// The bytes of a state of `#[udaf]`, for a struct: those of its fields, one behind the other.
+#[proc_macro_derive(State)]
+pub fn derive_state(item: TokenStream) -> TokenStream {
+    let expanded = syn::parse::<syn::DeriveInput>(item).and_then(|input| udaf::derive_state(&input));
+    expanded.unwrap_or_else(syn::Error::into_compile_error).into()
 }

@@ -75,13 +75,9 @@ fn parse_one(meta: &ParseNestedMeta<'_>, options: &mut Attribute) -> Result<()> 
             options.blocking = true;
             Ok(())
         }
-        // The values are those of the header's enums.
         "volatility" if options.volatility != 0 => Err(meta.error(ALREADY_SET)),
         "volatility" => {
-            let text: LitStr = value(meta, "volatility = \"stable\"")?;
-            let known = ["immutable", "stable", "volatile"].iter().position(|known| *known == text.value());
-            let known = known.ok_or_else(|| Error::new(text.span(), "volatility is \"immutable\", \"stable\" or \"volatile\""))?;
-            options.volatility = known as u32 + 1;
+            options.volatility = volatility(meta)?;
             Ok(())
         }
         "ordered" => set(options, "order", 1, meta),
@@ -99,6 +95,14 @@ fn parse_one(meta: &ParseNestedMeta<'_>, options: &mut Attribute) -> Result<()> 
         }
         _ => Err(meta.error(format!("unknown option `{name}`: write {KNOWN}"))),
     }
+}
+
+/// A value of the header's enum.
+pub fn volatility(meta: &ParseNestedMeta<'_>) -> Result<u32> {
+    let text: LitStr = value(meta, "volatility = \"stable\"")?;
+    let known = ["immutable", "stable", "volatile"].iter().position(|known| *known == text.value());
+    let known = known.ok_or_else(|| Error::new(text.span(), "volatility is \"immutable\", \"stable\" or \"volatile\""))?;
+    Ok(known as u32 + 1)
 }
 
 /// The literal after `=`; the error for anything else shows `example`.

@@ -69,9 +69,10 @@ pub mod timer;
 pub mod value;
 
 pub use arroyo_udf_abi as abi;
-pub use arroyo_udf_plugin_macros::udf;
+pub use arroyo_udf_plugin_macros::{udaf, udf, udtf, State};
 pub use call_info::{call_info, CallInfo};
 #[cfg(feature = "tokio")]
 pub use sdk::context::UdfContext;
+pub use sdk::udaf::State;
 #[cfg(feature = "tokio")]
 pub use tokio;

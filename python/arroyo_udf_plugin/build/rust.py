@@ -89,6 +89,7 @@ OFFLINE = "--offline uses only crates that earlier builds have downloaded: build
 HINTS = {
     "cannot be an argument of a UDF": TABLE,
     "cannot be the result of a UDF": TABLE,
+    "cannot be in the state of an aggregate": "a state is a struct with #[derive(Default, State)]",
     "file not found for module": "a plugin is one .rs file: write the module into it",
     "couldn't read": "a plugin is one .rs file, and is compiled in a folder of its own",
     "unresolved import": CRATES,

@@ -28,11 +28,12 @@ from ..errors import BuildError
 from .metadata import ARROYO
 
 _ATTRIBUTE = "#[::arroyo_udf_plugin::udf]"
-_MARKED = re.compile(r"#\s*\[\s*(?:::\s*)?(?:\w+\s*::\s*)*udf\b")
+_MARK = r"#\s*\[\s*(?:::\s*)?(?:\w+\s*::\s*)*"
+_MARKED = re.compile(_MARK + r"(?:udf|udaf|udtf)\b")
 # A marked function in code without comments and literals: options, `async`, name, and the bracket that closes an empty
 # list of arguments. A function that a macro makes is overlooked.
 _FUNCTION = re.compile(
-    _MARKED.pattern + r"([^\]]*)\]\s*(?:#\s*\[[^\]]*\]\s*)*(?:pub\s*(?:\([^)]*\)\s*)?)?"
+    _MARK + r"udf\b([^\]]*)\]\s*(?:#\s*\[[^\]]*\]\s*)*(?:pub\s*(?:\([^)]*\)\s*)?)?"
     r"(async\s+)?fn\s+(?:r#)?(\w+)\s*(?:<[^>]*>)?\s*\(\s*(\)?)"
 )
 _PUBLIC = re.compile(r"\bpub\s+(?:async\s+)?fn\b")
@@ -70,7 +71,7 @@ class RustSource:
     options: dict[str, Any]
     """[udfs], under the names of `options.OPTIONS`."""
     functions: tuple[RustFunction, ...]
-    """The marked functions, in the order of the source."""
+    """The functions with #[udf], in the order of the source."""
 
 
 def read(source: Path) -> RustSource:

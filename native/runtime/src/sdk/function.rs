@@ -2,6 +2,7 @@
 
 use super::builders::Builder;
 use super::types;
+use super::udtf::Row;
 use crate::abi;
 use crate::arrow::{ArrayData, Batch, Layout};
 use crate::failure::Failure;
@@ -15,8 +16,8 @@ use std::sync::Arc;
 /// One function as `#[udf]` describes it.
 pub struct Function {
     pub name: &'static str,
-    /// File, line, column: the order of functions in the descriptor.
-    pub place: (&'static str, u32, u32),
+    /// File, line, column, number of a step: the order of functions in the descriptor.
+    pub place: (&'static str, u32, u32, u32),
     pub arguments: &'static [Argument],
     pub returns: Type,
     pub body: Body,
@@ -71,7 +72,7 @@ pub struct Argument {
 
 impl Argument {
     pub const fn new<T: types::ArgumentType<'static>>(name: &'static str) -> Self {
-        Argument { name, ty: Type { format: T::FORMAT, nullable: T::NULLABLE, item: T::ITEM } }
+        Argument { name, ty: Type { format: T::FORMAT, nullable: T::NULLABLE, item: T::ITEM, columns: None } }
     }
 }
 
@@ -81,17 +82,31 @@ pub struct Type {
     pub nullable: bool,
     /// For a list: the format of its items.
     pub item: Option<&'static CStr>,
+    /// For a list of structs: the names of their fields, and the types.
+    pub columns: Option<(&'static [&'static str], &'static [Type])>,
 }
 
 impl Type {
     pub const fn returned<R: types::Return>() -> Self {
-        Type { format: <R::Value as types::ResultType>::FORMAT, nullable: R::NULLABLE, item: None }
+        Type { format: <R::Value as types::ResultType>::FORMAT, nullable: R::NULLABLE, item: None, columns: None }
+    }
+
+    /// The rows of a table function.
+    pub const fn rows<R: Row>(names: &'static [&'static str]) -> Self {
+        assert!(names.len() == R::TYPES.len(), "a table function has a name in `columns(...)` for each column of its rows");
+        Type { format: c"+l", nullable: false, item: Some(c"+s"), columns: Some((names, R::TYPES)) }
     }
 }
 
 /// How a function is called.
 pub enum Body {
     Sync(fn(&Batch) -> Results),
+    /// Not called: its steps are the next three functions.
+    Aggregate,
+    /// Of an aggregate.
+    Step(fn(&Batch) -> Results),
+    /// For each row of the batch a list of rows, null, or an error.
+    Table(fn(&Batch) -> Vec<Result<value::Value, String>>),
     /// `start` gives the runtime its executor.
     Async {
         options: abi::Options,

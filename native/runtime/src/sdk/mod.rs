@@ -9,6 +9,8 @@
 //! | `builders`       | columns of results under construction                                   |
 //! | [`arguments`]    | one row of a batch -> the tuple of a function's arguments                |
 //! | [`sync`]         | the loop over a batch of a sync function                                 |
+//! | [`udaf`]         | aggregates: their state as bytes, and what their steps call              |
+//! | [`udtf`]         | table functions: the rows of a row                                       |
 //! | [`blocking`]     | one row in a thread of the pool                                          |
 //! | `context`        | the Context that calls of an async function share (feature `tokio`)      |
 //! | `tokio_executor` | the executor of async functions (feature `tokio`)                        |
@@ -30,11 +32,13 @@ mod times;
 #[cfg(feature = "tokio")]
 pub mod tokio_executor;
 pub mod types;
+pub mod udaf;
+pub mod udtf;
 
 pub use function::{Argument, Body, Function, Results, Type};
 
 use crate::abi;
-use crate::arrow::Batch;
+use crate::arrow::{build_with_room, Batch, Layout, NoRoom};
 use crate::exports::{self, Ran};
 use crate::failure::Failure;
 use crate::isolation::contract;
@@ -42,6 +46,7 @@ use crate::pool;
 use crate::results;
 use crate::runtime::Runtime;
 use crate::signature::{field, structure, Signature};
+use crate::value::Value;
 use std::ffi::{c_void, CStr, CString};
 use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
@@ -95,7 +100,8 @@ fn described<I: Identity>() -> &'static Described {
     static DESCRIBED: OnceLock<Described> = OnceLock::new();
     DESCRIBED.get_or_init(|| {
         let functions = registered();
-        let constants: Vec<*const abi::Function> = functions.iter().map(|function| describe(function, &I::OPTIONS)).collect();
+        let constants: Vec<*const abi::Function> =
+            functions.iter().enumerate().map(|(number, function)| describe(number, function, &I::OPTIONS)).collect();
         let constants: &'static [*const abi::Function] = Vec::leak(constants);
         Described {
             descriptor: abi::Descriptor {
@@ -117,13 +123,20 @@ fn described<I: Identity>() -> &'static Described {
     })
 }
 
-fn describe(function: &Function, of_all: &abi::Options) -> *const abi::Function {
+fn describe(number: usize, function: &Function, of_all: &abi::Options) -> *const abi::Function {
     let flags = |nullable: bool| if nullable { abi::ARROW_FLAG_NULLABLE } else { 0 };
     let schema = |name: &str, ty: &Type| {
         let mut schema = field(&CString::new(name).unwrap_or_default(), ty.format, flags(ty.nullable));
         if let Some(format) = ty.item {
-            let item = structure(vec![field(c"item", format, flags(true))]);
-            (schema.n_children, schema.children) = (item.n_children, item.children);
+            let mut item = field(c"item", format, flags(ty.columns.is_none()));
+            if let Some((names, types)) = ty.columns {
+                let columns = names.iter().zip(types);
+                let columns = columns.map(|(name, ty)| field(&CString::new(*name).unwrap_or_default(), ty.format, flags(ty.nullable)));
+                let row = structure(columns.collect());
+                (item.n_children, item.children) = (row.n_children, row.children);
+            }
+            let list = structure(vec![item]);
+            (schema.n_children, schema.children) = (list.n_children, list.children);
         }
         schema
     };
@@ -131,6 +144,9 @@ fn describe(function: &Function, of_all: &abi::Options) -> *const abi::Function 
     let returns = schema("", &function.returns);
     let (kind, options) = match &function.body {
         Body::Sync(_) => (abi::SYNC, std::ptr::null()),
+        Body::Aggregate => (abi::AGGREGATE, std::ptr::null()),
+        Body::Step(_) => (abi::STEP, std::ptr::null()),
+        Body::Table(_) => (abi::TABLE, std::ptr::null()),
         Body::Async { options, .. } | Body::Blocking { options, .. } => {
             (abi::ASYNC, Box::into_raw(Box::new(over(options, of_all))).cast_const())
         }
@@ -147,8 +163,24 @@ fn describe(function: &Function, of_all: &abi::Options) -> *const abi::Function 
         volatility: function.volatility,
         reserved: 0,
         timeout_ns: 0,
-        first_step: 0,
+        first_step: if kind == abi::AGGREGATE { number as u64 + 1 } else { 0 },
     }))
+}
+
+/// The answers of a table function as results.
+fn rows(answers: Vec<Result<Value, String>>, layout: &Layout) -> Results {
+    let mut failed = Vec::new();
+    let mut values = Vec::with_capacity(answers.len());
+    for (row, answer) in answers.into_iter().enumerate() {
+        values.push(answer.unwrap_or_else(|text| {
+            failed.push((row, text));
+            Value::Null
+        }));
+    }
+    let (values, without_room) = build_with_room(layout, values.iter());
+    failed.extend(NoRoom::errors(without_room));
+    failed.sort_unstable_by_key(|(row, _)| *row);
+    Results { values, failed }
 }
 
 /// An attribute's options over the three that the head of a source can set (as in Arroyo).
@@ -195,8 +227,11 @@ impl<I: Identity> exports::Plugin for Registered<I> {
 
     fn run(number: u32, batch: &Arc<Batch>) -> Result<Ran, Failure> {
         let (function, signature) = function::<I>(number)?;
-        let Body::Sync(run) = function.body else { return Err(wrong_kind(signature)) };
-        let answer = run(batch);
+        let answer = match function.body {
+            Body::Sync(run) | Body::Step(run) => run(batch),
+            Body::Table(run) => rows(run(batch), &signature.returns),
+            _ => return Err(wrong_kind(signature)),
+        };
         let (results, with_outcomes) = results::ran(&signature.name, answer.values.export(), &answer.failed);
         Ok(Ran { results, with_outcomes })
     }
@@ -204,7 +239,7 @@ impl<I: Identity> exports::Plugin for Registered<I> {
     fn start(number: u32, runtime: &Arc<Runtime>) -> Result<(), Failure> {
         let (function, signature) = function::<I>(number)?;
         match function.body {
-            Body::Sync(_) => Err(wrong_kind(signature)),
+            Body::Sync(_) | Body::Aggregate | Body::Step(_) | Body::Table(_) => Err(wrong_kind(signature)),
             Body::Async { start, .. } => start(runtime),
             Body::Blocking { call, .. } => pool::start(runtime, call),
         }
