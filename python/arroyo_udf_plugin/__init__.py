@@ -12,7 +12,7 @@
 Three houses stand on each other; each room uses only those below it, and `make lint` checks that:
 
     cli/               the command line;   testing/: a simulation of engines, for tests of connectors
-    integrations/      one line to use a library in DuckDB, Polars, Daft, SQLite, DataFusion and pandas
+    integrations/      one line to use a library in DuckDB, Polars, Daft, Spark, SQLite, DataFusion and pandas
     cluster/           jobs: API, controller, schedulers
     engine/            pipelines in one process: files, streams, SQL, windows, checkpoints
     build/   host/     the toolkit: source -> plugin;   load a plugin and call its functions

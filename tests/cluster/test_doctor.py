@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import shutil
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,16 @@ def test_a_good_installation_lacks_nothing_but_a_program_that_runs(data: Path) -
     assert list(found) == ["API"]
     assert "start `arroyo-udf cluster`" in found["API"]
     assert not list(data.glob("checkpoints/*")), "it leaves nothing behind"
+
+
+def test_it_says_whose_limits_it_has_looked_at(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster that runs may have been started with others."""
+    (found,) = (
+        one.text for one in doctor.examine(configured(None, {"data": str(data)}, {}).settings) if one.what == "limits"
+    )
+    assert "this shell allows " in found
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1024, 4096))
+    assert "this shell allows 1,024 open files, too few" in wrong(data)["limits"]
 
 
 def test_a_folder_that_is_not_there_is_named_once_for_each_thing(tmp_path: Path) -> None:

@@ -2,8 +2,7 @@
 //!
 //! ```no_run
 //! use arroyo_udf_host::{Drained, Options, Plugin, Condition};
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let batch: arrow_array::RecordBatch = todo!();
+//! # fn example(batch: arrow_array::RecordBatch) -> Result<(), Box<dyn std::error::Error>> {
 //! let geo = Plugin::open("libgeo.so")?;
 //!
 //! let distance = geo.function("distance")?;                               // sync

@@ -184,12 +184,19 @@ def _roots(settings: Settings) -> str:
 
 
 def _limits(settings: Settings) -> str:
+    """Those of this process: a cluster that runs already may have been started with others."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files < _LEAST_FILES:
-        raise Unsound(f"{files:,} open files are too few for many jobs: ulimit -n 65536 (LimitNOFILE in a unit file)")
+        raise Unsound(
+            f"this shell allows {files:,} open files, too few for many jobs: start the cluster after ulimit -n 65536 "
+            "(LimitNOFILE in a unit file)"
+        )
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     children = 2 * (settings.limits.builds + settings.limits.plans)
-    return f"{files:,} open files, {memory / 1e9:.1f} GB of memory, up to {children} builds and plans at once"
+    return (
+        f"this shell allows {files:,} open files; {memory / 1e9:.1f} GB of memory, "
+        f"up to {children} builds and plans at once"
+    )
 
 
 def _api(settings: Settings) -> str:

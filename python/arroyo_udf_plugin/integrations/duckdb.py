@@ -1,4 +1,4 @@
-"""Functions in DuckDB, from version 1.2 on.
+"""Functions in DuckDB, from version 1.3 on.
 
     connection = duckdb.connect(config={"allow_unsigned_extensions": True})
     register(connection, "libudf.so")

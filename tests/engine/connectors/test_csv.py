@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import datetime
 import io
 from decimal import Decimal
 from pathlib import Path
@@ -60,6 +61,14 @@ def test_types_that_are_asked_for(tmp_path: Path) -> None:
     assert [column.type for column in rows.batch.columns[:2]] == [pa.int64(), pa.date32()]
     assert rows.batch.column(0).to_pylist() == [1, None]
     assert rows.refused == {1: "column 'n': '2.5' is not int64"}
+
+
+def test_times_have_pythons_name(tmp_path: Path) -> None:
+    source = tmp_path / "in.csv"
+    source.write_text("t\n12:34:56\n\n")
+    table = read(source, reading=Reading(types={"t": "time"}))
+    assert table.schema.types == [pa.time64("us")]
+    assert table.column(0).to_pylist()[0] == datetime.time(12, 34, 56)
 
 
 def test_types_of_a_schema(tmp_path: Path) -> None:

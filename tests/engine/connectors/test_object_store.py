@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import obstore
+import pyarrow as pa
 import pytest
 from partitions import read_all, rest, run
 
@@ -22,6 +23,7 @@ from arroyo_udf_plugin.engine.connectors.files import Files
 from arroyo_udf_plugin.engine.connectors.inputs import input_files
 from arroyo_udf_plugin.engine.connectors.interrupt import Interrupt
 from arroyo_udf_plugin.engine.connectors.object_store import ObjectFile, objects, open_object_store
+from arroyo_udf_plugin.engine.connectors.sink import FileSink
 
 NAMES = (
     "in/a.csv",
@@ -122,6 +124,8 @@ def test_a_store_without_obstore_says_what_to_install(monkeypatch: pytest.Monkey
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(InvalidArgument, match=r"s3://rows/in/a\.csv: .* pip install 'arroyo_udf_plugin\[engine\]'"):
         input_files(["s3://rows/in/a.csv"], None)
+    with pytest.raises(InvalidArgument, match=r"s3://rows/out: .* pip install 'arroyo_udf_plugin\[engine\]'"):
+        FileSink("s3://rows/out/b.csv", pa.schema({"a": pa.string()}))
 
 
 def test_an_object_as_a_file() -> None:

@@ -58,7 +58,10 @@ def test_without_rows_the_file_has_the_names_of_the_columns(tmp_path: Path) -> N
 
 def test_with_checkpoints_one_file_is_refused_and_parts_are_named(tmp_path: Path) -> None:
     stage = StageIn(open_store(str(tmp_path)), "history")
-    with pytest.raises(InvalidArgument, match=r'rows\.csv: one file cannot go on.*write a folder: type = "parts"'):
+    with pytest.raises(
+        InvalidArgument,
+        match=r'rows\.csv: one file cannot go on.*write a folder: type = "parts".* in SQL connector = .filesystem.',
+    ):
         File(path=str(tmp_path / "rows.csv")).sink(SCHEMA, 0, stage, "pipeline", "sink")
     for model in (File(path=str(tmp_path / "rows.csv")), Blackhole()):
         sink = model.sink(SCHEMA, 0, None, "pipeline", "sink")

@@ -126,11 +126,13 @@ def free(path: str, value: Any, found: Rows | str = AS_IT_WAS) -> Change:  # typ
 
 LINES: Mapping[str, Sequence[Change]] = {
     "`--parallelism`, `on_error`, `on_timeout`, `on_late`, `allowed_lateness` (from the next watermark on), options of "
-    "functions, `bad_records`, `watch`, `lateness`, `idle`, limits": [
+    "functions, their `isolation` and `workers`, `bad_records`, `watch`, `lateness`, `idle`, limits": [
         free("parallelism", 3),
         free("operators/0/on_error", "drop"),
         free("operators/0/on_timeout", "null"),
         free("operators/0/options", {"plain": {"timeout": "8s"}, "max_attempts": 2}),
+        free("operators/0/isolation", "process"),
+        free("operators/0/isolation operators/0/workers", ["process", 2]),
         free("source/bad_records", "drop"),
         free("source/watch", None),
         free("event_time/lateness", "1h"),
@@ -140,9 +142,11 @@ LINES: Mapping[str, Sequence[Change]] = {
         free("operators/2/memory_limit", 1 << 20),
         free("operators/2/disk_limit", 1 << 20),
     ],
-    "sizes of parts; `dead_letters` that there were not before; layout and comments of expressions": [
+    "sizes of parts, `row_group_rows`, `create` of a table; `dead_letters` that there were not before; "
+    "layout and comments of expressions": [
         free("sinks/0/part_rows", 1),
         free("sinks/0/part_bytes", 1000),
+        free("sinks/0/row_group_rows", 1),
         free("dead_letters operators/0/on_error", [{"type": "parts", "path": "dead"}, "dead_letter"]),
         free("operators/3/select/s", " s  -- the sum"),
     ],

@@ -8,6 +8,7 @@ import json
 import shutil
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -124,6 +125,19 @@ def test_times_and_decimals(options: str, expected: dict[str, object]) -> None:
     run(f"{flights} {target} INSERT INTO o {query}")
     text = Path("out.log").read_text() if connector == "single_file" else next(Path("out.log").iterdir()).read_text()
     assert json.loads(text) == expected
+
+
+@pytest.mark.parametrize(("name", "expected"), [("zstd", "ZSTD"), ("uncompressed", "UNCOMPRESSED"), ("lz4_raw", "LZ4")])
+@pytest.mark.parametrize("connector", ["single_file", "filesystem"])
+def test_parquet_is_compressed_as_the_table_says(connector: str, name: str, expected: str) -> None:
+    target = sink(f"format = 'parquet', parquet.compression = '{name}'").replace("single_file", connector)
+    run(
+        source("format = 'raw_string', bad_data = 'drop'", "(value TEXT)")
+        + target
+        + "INSERT INTO o SELECT value FROM s"
+    )
+    file = Path("out.log") if connector == "single_file" else next(Path("out.log").iterdir())
+    assert pq.read_metadata(file).row_group(0).column(0).compression == expected
 
 
 def test_times_before_1970_are_rounded_down() -> None:

@@ -49,7 +49,7 @@ def decide(origin: pa.RecordBatch, policy: BadRecords) -> Admitted | None:
         first = {name: bad.column(name)[0].as_py() for name in ("file", "row", "unread")}
         raise InvalidArgument(
             f"{first['file']}, row {first['row']}: {first['unread']} "
-            '(bad_records = "drop" or "dead_letter" goes on without such rows)'
+            '(bad_records = "drop" or "dead_letter" goes on without such rows; in SQL, the option is bad_data)'
         )
     failures = _letters(bad)
     n_dead = len(positions) if policy == "dead_letter" else 0

@@ -31,7 +31,7 @@ from .options import Reading, Writing
 from .sink import FileSink, check_writing
 from .source import FileSource
 from .table_options import A_TIME, TableOptions, chosen, period_seconds
-from .written import Format, WrittenOutput, writing_keys
+from .written import Format, WrittenOutput, compression_named, writing_keys
 
 _TEXT_COMPRESSIONS = {None: "", "none": "", "gzip": ".gz", "zstd": ".zst"}
 _READ_AS_WRITTEN = (
@@ -71,7 +71,7 @@ class Parts(WrittenOutput):
         keys |= {
             "part_seconds": options.read("rolling_policy.interval", period_seconds, A_TIME),
             "part_bytes": options.read("rolling_policy.file_size", bytes_of, "a size such as 128 MiB"),
-            "compression": _compression(options),
+            "compression": keys.get("compression") or _compression(options),
         }
         return cls(path=path, **chosen(keys))
 
@@ -141,8 +141,8 @@ class Parts(WrittenOutput):
 
 
 def _compression(options: TableOptions) -> str | None:
-    compression = options.text("parquet.compression") or options.text("json.compression")
-    return {"uncompressed": "none", "lz4_raw": "lz4"}.get(compression or "", compression)
+    """Of JSON, or of Parquet if it is the format because the table names none."""
+    return compression_named(options.text("parquet.compression") or options.text("json.compression"))
 
 
 @dataclasses.dataclass(frozen=True)

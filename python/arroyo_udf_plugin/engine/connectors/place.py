@@ -66,11 +66,12 @@ class ObjectPlace(_Written):
     is_live = False
 
     def __init__(self, url: str, disk: Disk) -> None:
-        self._url, self._obstore = url, disk.objects()
+        self._url = url
         folder, _, self._name = url.rpartition("/")
         if not self._name:
             raise InvalidArgument(f"{url} is a folder; name an object in it")
         self._store = object_store.open_patient(folder)
+        self._obstore = disk.objects()  # after the store, which says what to install
         self._ask(self._answers)
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 (`appear` and `give_up` close it)
 

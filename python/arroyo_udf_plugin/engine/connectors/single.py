@@ -66,7 +66,7 @@ class File(WrittenOutput):
         if stage is not None:
             raise InvalidArgument(
                 f"{self.path}: one file cannot go on where it stopped; with checkpoints, write a folder: "
-                'type = "parts", path = "..."'
+                'type = "parts", path = "...", or in SQL connector = \'filesystem\''
             )
         return FileOfSlice(name, self.path, schema, self.writing())
 

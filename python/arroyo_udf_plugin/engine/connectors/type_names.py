@@ -18,6 +18,7 @@ _NAMES = {
     "bytes": pa.binary(),
     "date": pa.date32(),
     "datetime": pa.timestamp("us"),
+    "time": pa.time64("us"),
     "timedelta": pa.duration("us"),
     "Decimal": pa.decimal128(38, 9),
     "decimal": pa.decimal128(38, 9),

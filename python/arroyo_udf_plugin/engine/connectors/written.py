@@ -62,10 +62,16 @@ class WrittenOutput(Output):
         return Writing(**own | {"decimal_mark": self.decimal_mark or "."} | changed)
 
 
+def compression_named(name: str | None) -> str | None:
+    """A compression of Parquet, by the name that SQL has for it."""
+    return {"uncompressed": "none", "lz4_raw": "lz4"}.get(name or "", name)
+
+
 def writing_keys(options: TableOptions) -> dict[str, Any]:
     """The keys of `WrittenOutput` that a table in SQL has options for. Raises WrongOption."""
     keys = {**options.format(), **options.dialect()}
     if keys.get("format") == "parquet":
+        keys["compression"] = compression_named(options.text("parquet.compression"))
         keys["row_group_rows"] = options.read("parquet.row_group_size", int, "a number of rows")
     if keys.get("format") == "jsonl":
         keys |= {"timestamps": options.json_timestamps(), "decimals": options.json_decimals()}

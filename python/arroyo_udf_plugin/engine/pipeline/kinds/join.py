@@ -36,8 +36,8 @@ class Join(WaitingOperator):
     on: str = "true"
     """A further condition besides that of the event times, in DataFusion's SQL."""
     within: Annotated[Several[float], pydantic.Field(min_length=2, max_length=2)] | None = None
-    """The least and the most seconds that the right row's event time may be behind the left one's, such as [-300, 3600]
-    for five minutes before to an hour behind; default: both are the same."""
+    """The least and the most seconds that the right row's event time may be after the left one's, such as [-300, 3600]
+    for five minutes before to an hour after; default: both are the same."""
     select: dict[str, str]
     """The columns of the result: an expression for each name."""
     time: str
