@@ -1,7 +1,7 @@
 """An aggregate of a loaded plugin: its three steps, and a call for all rows of some columns.
 
     plugin.functions["mean"](values)             pa.Scalar: all rows are one group
-    Group(mean).update(values)                   for engines that hold an object for each group
+    GroupState(mean).update(values)                   for engines that hold an object for each group
     mean.update(state, lists), mean.merge(state, other), mean.finish(state)    with a row for each group
 
 AGGREGATES in arroyo_udf.h says what the steps are.
@@ -72,7 +72,7 @@ class Aggregate(Function):
         failed; the others as for functions.
         """
         pieces, _ = self._arguments.pieces(arrays, named)
-        group, first = Group(self), 0
+        group, first = GroupState(self), 0
         for piece in pieces:
             if errors := {first + row: why for row, why in piece.refused.items() if why is not None}:
                 raise self._row_error(errors)
@@ -94,8 +94,8 @@ class Aggregate(Function):
         self._refuse()
 
 
-class Group:
-    """One group of rows of an aggregate. Not for several threads at once.
+class GroupState:
+    """The state of one group of an aggregate. Not for several threads at once.
 
     state: an array with one row, null before the first rows.
     """

@@ -17,7 +17,7 @@ from functools import partial
 import pyarrow as pa
 from datafusion import Accumulator, SessionContext, udaf, udf
 
-from ..host.aggregate import Aggregate, Group
+from ..host.aggregate import Aggregate, GroupState
 from ..host.function import Function
 from ..host.policy import Policy
 from .opened import by_row, plugin_of, policy_of, values, volatility_of
@@ -40,7 +40,7 @@ def register(context: SessionContext, library: str | os.PathLike[str]) -> list[s
 
 class _Rows(Accumulator):
     def __init__(self, aggregate: Aggregate) -> None:
-        self._group = Group(aggregate)
+        self._group = GroupState(aggregate)
 
     def update(self, *columns: pa.Array) -> None:
         self._group.update(*columns)
