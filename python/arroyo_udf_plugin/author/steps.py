@@ -9,12 +9,13 @@ subinterpreters, too.
 
 from __future__ import annotations
 
+import operator
 import typing
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from .adapting import converter, to_core
-from .hints import is_struct, item, optional
+from .hints import is_struct, item, optional, struct_hints
 from .udaf import Udaf, Udtf
 
 
@@ -27,10 +28,8 @@ def takes_arrays(aggregate: Udaf) -> bool:
 
 def step(aggregate: Udaf, name: str) -> Callable[..., Any]:
     """The step of this name."""
-    from_core = converter(aggregate.cls)
-    assert from_core is not None  # dataclasses have one
-    to_state = to_core(aggregate.cls)
     new = aggregate.cls
+    from_core, to_state = _conversion(new)
 
     def opened(state: dict[str, Any] | None) -> Any:
         return new() if state is None else from_core(state)
@@ -63,6 +62,27 @@ def step(aggregate: Udaf, name: str) -> Callable[..., Any]:
         return to_state(group)
 
     return update
+
+
+def _conversion(cls: Any) -> tuple[Callable[[dict[str, Any]], Any], Callable[[Any], dict[str, Any]]]:
+    """Makes an object of a state, and the state of an object."""
+    hints = struct_hints(cls)
+    if not all(_is_plain(hint) for hint in hints.values()):
+        from_core = converter(cls)
+        assert from_core is not None  # dataclasses have one
+        return from_core, to_core(cls)
+    names = tuple(hints)
+    values = operator.attrgetter(*names)
+    if len(names) == 1:
+        return lambda state: cls(**state), lambda group: {names[0]: values(group)}
+    return lambda state: cls(**state), lambda group: dict(zip(names, values(group), strict=True))
+
+
+def _is_plain(hint: Any) -> bool:
+    """Whether the core's value is the field's: most states have only such fields."""
+    hint, _ = optional(hint)
+    inner = optional(typing.get_args(hint)[0])[0] if typing.get_origin(hint) is list else hint
+    return inner in (bool, int, float, str, bytes)
 
 
 def _without_nulls(columns: tuple[list[Any], ...], required: Sequence[int]) -> tuple[list[Any], ...]:
