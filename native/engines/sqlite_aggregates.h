@@ -8,7 +8,7 @@
 #include "groups.h"
 #include "sqlite_values.h"
 
-/* Of a group that has failed, xFinal frees only. */
+/* Ends the query; SQLite calls xFinal yet. */
 static void sqlite_fail_group(sqlite_context *context, group *g, char *why) {
   g->has_failed = true;
   free_group(g);
@@ -42,8 +42,8 @@ static void sqlite_final(sqlite_context *context) {
   int64_t moved;
   char *why = g ? NULL : sqlite_refusal(of->function->arguments, of->function->returns);
   if (why != NULL) why = sqlite_named(of->function, why);
-  else if (g && g->has_failed) SQLITE(SQLITE_RESULT_NULL, void, sqlite_context *)(context);
-  else finish_groups(of, &g, 1, sqlite_take, &result, 0, &moved, &why);
+  else if (g == NULL || !g->has_failed) finish_groups(of, &g, 1, sqlite_take, &result, 0, &moved, &why);
+  if (g && g->has_failed && why == NULL) SQLITE(SQLITE_RESULT_NULL, void, sqlite_context *)(context);
   if (g) free_group(g);
   if (why != NULL) sqlite_fail(context, why);
 }

@@ -3,6 +3,7 @@ Spark; without them these files are not collected, because they import them."""
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import shutil
 from collections.abc import Callable
@@ -53,6 +54,19 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
             shutil.copy(HERE / "plugins" / f"one.{language}", source)
             built[language, on_error, name] = build(source, on_error=on_error)  # type: ignore[arg-type]
         return built[language, on_error, name]
+
+    return of
+
+
+@pytest.fixture(scope="session")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The library of plugins/many.py, built once for each treatment of failed groups: many("null")."""
+
+    @functools.cache
+    def of(on_error: str) -> Path:
+        source = tmp_path_factory.mktemp("many") / ("many.py" if on_error == "fail" else f"many_{on_error}.py")
+        shutil.copy(HERE / "plugins" / "many.py", source)
+        return build(source, on_error=on_error)  # type: ignore[arg-type]
 
     return of
 

@@ -176,6 +176,25 @@ def numbers(start: int, stop: int) -> list[int]:
     return list(range(start, stop))
 
 
+@udtf
+def picky_numbers(n: int) -> Iterator[int]:
+    for i in range(n):
+        if i == 12:
+            raise ValueError("thirteen")
+        yield i
+
+
+@dataclass
+class Text:
+    text: str | None
+
+
+@udtf
+def texts(text: str, n: int) -> list[Text]:
+    """Its argument has the name of a column."""
+    return [Text(text if i % 2 else None) for i in range(n)]
+
+
 @dataclass
 class Step:
     text: str | None
@@ -185,8 +204,33 @@ class Step:
 
 @udtf
 def steps(text: str | None, n: int) -> list[Step]:
-    """Its argument has the name of a column; every other row has nulls."""
-    if n == 13:
-        raise ValueError("thirteen")
+    """Every other row has nulls."""
     day = datetime.date(2024, 1, 1)
     return [Step(text, i / 2, day) if i % 2 else Step(None, None, None) for i in range(n)]
+
+
+@udtf
+def one_of_each(
+    data: bytes,
+    day: datetime.date,
+    at: datetime.datetime,
+    hour: datetime.time,
+    price: Annotated[decimal.Decimal, pa.decimal128(12, 2)],
+    flag: bool,
+    n: int,
+    int8: Annotated[int, pa.int8()],
+    int16: Annotated[int, pa.int16()],
+    int32: Annotated[int, pa.int32()],
+    uint8: Annotated[int, pa.uint8()],
+    uint16: Annotated[int, pa.uint16()],
+    uint32: Annotated[int, pa.uint32()],
+    float32: Annotated[float, pa.float32()],
+    float64: float,
+) -> list[str]:
+    """All arguments, in one text."""
+    return [f"{data!r} {day} {at} {hour} {price} {flag} {n} {int8} {int16} {int32} {uint8} {uint16} {uint32} {float32} {float64}"]
+
+
+@udtf
+def nested(n: int) -> list[list[int]]:
+    return [[n]]
