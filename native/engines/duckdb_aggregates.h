@@ -11,6 +11,7 @@
 /* Bytes of rows that all groups of this library keep. If there are more, groups are updated after each chunk. */
 #define MOST_KEPT_IN_ALL ((int64_t)256 << 20)
 static int64_t kept_in_all;
+#define MANY_ROWS 256
 
 /* Counts some more, or less. true: there are too many. */
 static bool is_over(int64_t more) {
@@ -81,6 +82,14 @@ static bool keep_rows(const struct ArrowSchema *types, struct ArrowArray *const 
   return is_whole;
 }
 
+/* The group of all rows of a chunk, if it is worth a call of its own; else NULL. */
+static group *only_group(group ***states, int64_t rows) {
+  if (rows < MANY_ROWS) return NULL;
+  for (int64_t i = 1; i < rows; i++)
+    if (states[i] != states[0]) return NULL;
+  return group_of(states[0]);
+}
+
 static void duckdb_update(duckdb_object info, duckdb_object chunk, group ***states) {
   aggregate *of = DUCKDB(DUCKDB_AGGREGATE_DATA, void *, duckdb_object)(info);
   struct ArrowArray batch;
@@ -90,9 +99,15 @@ static void duckdb_update(duckdb_object info, duckdb_object chunk, group ***stat
     duckdb_fail_group(info, out_of_memory);
     return;
   }
-  group **full = calloc((size_t)rows + 1, sizeof(group *));
+  group **full = calloc((size_t)rows + 1, sizeof(group *)), *only = only_group(states, rows);
   size_t n_full = 0;
-  if (full == NULL || !keep_rows(of->function->arguments, batch.children, rows, states, full, &n_full)) why = out_of_memory;
+  if (full == NULL) {
+    why = out_of_memory;
+  } else if (only) {
+    if (!only->has_failed && update_group(of, only, &batch, &why)) full[n_full++] = only;
+  } else if (!keep_rows(of->function->arguments, batch.children, rows, states, full, &n_full)) {
+    why = out_of_memory;
+  }
   batch.release(&batch);
   if (why == NULL) duckdb_settle(of, full, n_full, UINT32_MAX, &why);
   free(full);

@@ -142,10 +142,10 @@ static bool move_state(step_call *made, int argument, group *g) {
   return true;
 }
 
-/* A state that is large, also against the rows, stays, and the rows begin another one. So a state that grows with its rows
+/* A state that is large, also against the bytes of the rows, stays, and the rows begin another one. So a state that grows with its rows
  * is copied a few times in all, and not with each call. */
-static bool move_small_state(step_call *made, group *g) {
-  bool is_large = g->states.length > SMALL_STATE && g->states.length > g->rows.length;
+static bool move_small_state(step_call *made, group *g, size_t rows) {
+  bool is_large = g->states.length > SMALL_STATE && g->states.length > rows;
   return is_large ? unpack_null(&made->arguments[0]) : move_state(made, 0, g);
 }
 
@@ -191,12 +191,46 @@ static bool update_groups(aggregate *of, group *const *groups, size_t n, int64_t
   for (size_t i = 0; done && i < n; i++) {
     group *g = groups[i];
     if (g == NULL || g->n_rows == 0) continue;
-    if (!move_small_state(&made, g) || !move_rows(&made, g)) *why = out_of_memory, done = false;
+    if (!move_small_state(&made, g, g->rows.length) || !move_rows(&made, g)) *why = out_of_memory, done = false;
     made.members[made.n++] = g;
     if (done && made.size >= MOST_CALL_BYTES) done = send_step(&made, take_states, &made, why);
   }
   done = done && send_step(&made, take_states, &made, why);
   *moved = made.moved;
+  close_step(&made);
+  return done;
+}
+
+/* A list of all items. It takes them, also if it answers false: no memory. */
+static bool list_of(struct ArrowArray *list, const struct ArrowSchema *type, struct ArrowArray *items) {
+  column made;
+  bool is_whole = open_column(&made, type) && next_row(&made, true) &&
+                  append(&made.values, &items->length, (size_t)offset_width(&made)) && close_column(&made, list);
+  if (!is_whole) {
+    free_column(&made);
+    items->release(items);
+    return false;
+  }
+  list->children[0]->release(list->children[0]);
+  *list->children[0] = *items;
+  items->release = NULL;
+  return true;
+}
+
+/* Adds many rows of one group, which are not kept then. It takes the columns out of the batch of rows. */
+static bool update_group(aggregate *of, group *g, struct ArrowArray *rows, char **why) {
+  step_call made;
+  struct ArrowArray batch;
+  bool is_whole = open_step(&made, &of->update, 1) && make_batch(&batch, rows->n_children + 1, 1);
+  if (is_whole) {
+    is_whole = move_small_state(&made, g, 8 * (size_t)rows->length) && close_column(&made.arguments[0], batch.children[0]);
+    for (int64_t i = 0; is_whole && i < rows->n_children; i++)
+      is_whole = list_of(batch.children[i + 1], made.arguments[i + 1].type, rows->children[i]);
+    made.members[0] = g;
+    if (!is_whole) batch.release(&batch);
+  }
+  if (!is_whole) *why = out_of_memory;
+  bool done = is_whole && call(&of->update, &batch, take_states, &made, why);
   close_step(&made);
   return done;
 }

@@ -20,8 +20,8 @@ typedef struct {
 } bytes;
 
 /* false: no memory; nothing has changed. */
-static bool room_for(bytes *in, size_t more) {
-  if (more <= in->room - in->length) return true;
+static inline bool room_for(bytes *in, size_t more) {
+  if (__builtin_expect(more <= in->room - in->length, 1)) return true;
   size_t room = in->length + more > 2 * in->room ? in->length + more : 2 * in->room;
   char *data = realloc(in->data, room);
   if (data == NULL) return false;
@@ -37,7 +37,7 @@ static inline bool append(bytes *to, const void *data, size_t length) {
   return true;
 }
 
-static bool append_zeros(bytes *to, size_t length) {
+static inline bool append_zeros(bytes *to, size_t length) {
   if (!room_for(to, length)) return false;
   memset(to->data + to->length, 0, length);
   to->length += length;
@@ -60,6 +60,14 @@ static bool pack_text(bytes *to, const void *text, int64_t length) {
   return append(to, "\1", 1) && append(to, &length, sizeof length) && append(to, text, (size_t)length);
 }
 
+static inline bool append_number(bytes *to, const char *number, int width) {
+  switch (width) { /* known sizes are fast */
+    case 8: return append(to, number, 8);
+    case 4: return append(to, number, 4);
+    default: return append(to, number, (size_t)width);
+  }
+}
+
 /* row: counted from the array's offset. false: no memory. */
 static bool pack(bytes *to, const struct ArrowSchema *type, const struct ArrowArray *array, int64_t row) {
   column_shape shape = shape_of(type);
@@ -71,8 +79,7 @@ static bool pack(bytes *to, const struct ArrowSchema *type, const struct ArrowAr
   }
   if (!append(to, "\1", 1)) return false;
   if (shape.kind == BIT) return append(to, bit_at(array->buffers[1], i) ? "\1" : "\0", 1);
-  if (shape.kind != NESTED)
-    return append(to, (const char *)array->buffers[1] + i * shape.width, (size_t)shape.width);
+  if (shape.kind != NESTED) return append_number(to, (const char *)array->buffers[1] + i * shape.width, shape.width);
   bool is_whole = true;
   if (is_struct(type)) {
     for (int64_t c = 0; is_whole && c < type->n_children; c++)
@@ -154,7 +161,7 @@ static bool unpack(column *to, const char **at) {
   if (shape.kind != NESTED && !has_offsets(to)) {
     if (!valid) return append_zeros(&to->values, (size_t)shape.width);
     *at += shape.width;
-    return append(&to->values, *at - shape.width, (size_t)shape.width);
+    return append_number(&to->values, *at - shape.width, shape.width);
   }
   bool is_whole = true;
   if (!has_offsets(to)) { /* a struct; where it is null, its fields are, too */
