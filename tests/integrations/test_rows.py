@@ -93,7 +93,12 @@ def test_hidden_columns_of_sqlite(many: Many) -> None:
 def test_types_of_duckdb(many: Many) -> None:
     query = in_duck(many("fail"))
     day = datetime.date(2024, 1, 1)
-    assert query("SELECT * FROM steps('x', 4)") == [(None, None, None), ("x", 0.5, day), (None, None, None), ("x", 1.5, day)]
+    assert query("SELECT * FROM steps('x', 4)") == [
+        (None, None, None),
+        ("x", 0.5, day),
+        (None, None, None),
+        ("x", 1.5, day),
+    ]
     assert query("SELECT * FROM steps(NULL, 2)") == [(None, None, None), (None, 0.5, day)]
     row = "b'ab' 2024-05-01 2024-05-01 01:02:03.000004 23:00:00 -12.50 True 1 -8 -16 -32 200 60000 4000000000 0.5 0.25"
     arguments = (
@@ -124,9 +129,9 @@ def test_rows_of_a_table_in_duckdb(many: Many) -> None:
         ("more_than_twelve_bytes",),
     ]
     query("CREATE TABLE r AS SELECT range AS i FROM range(5000)")
-    assert query(
-        "SELECT sum(n.row.numbers), count(*) FROM r, unnest(numbers(i % 50, i % 50 + 3)) AS n(row)"
-    ) == query("SELECT sum(n.value), count(*) FROM r, unnest(range(i % 50, i % 50 + 3)) AS n(value)")
+    assert query("SELECT sum(n.row.numbers), count(*) FROM r, unnest(numbers(i % 50, i % 50 + 3)) AS n(row)") == query(
+        "SELECT sum(n.value), count(*) FROM r, unnest(range(i % 50, i % 50 + 3)) AS n(value)"
+    )
     with pytest.raises(duckdb.Error, match=r"many\.picky_numbers, row \d+: .*thirteen"):
         query("SELECT picky_numbers(i) FROM r WHERE i < 20")
     assert in_duck(many("null"))("SELECT picky_numbers(i) FROM range(12, 14) AS r(i)")[1] == (None,)

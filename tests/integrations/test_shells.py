@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 import debian
-from conftest import Library
+from arroyo_udf_plugin import build
+from conftest import HERE, Library
 
 NATIVE = ("c", "rs")
 ENGINES = Path(os.environ["PYTHONPATH"].split(os.pathsep)[0]) if "PYTHONPATH" in os.environ else Path()
@@ -63,6 +64,30 @@ opened.execute("LOAD '{link}'")
 print(opened.execute("SELECT mph(10, 2), shout('a'), or_zero(NULL)").fetchall())
 """
     assert python(program) == "[(300.0, 'a!', 0)]\n"
+
+
+@pytest.fixture(scope="module")
+def native(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An aggregate and a table function, in C."""
+    source = tmp_path_factory.mktemp("native") / "native.c"
+    shutil.copy(HERE / "plugins" / "native.c", source)
+    return build(source)
+
+
+def test_an_aggregate_and_a_table_function_in_the_shell_of_sqlite(native: Path, shell: tuple[Path, str]) -> None:
+    program, libraries = shell
+    query = "SELECT plus(n), count(*) FROM series(0, 5000); SELECT plus(n) FROM series(1, 0);"
+    assert alone(program, text=f".load {native}\n{query}\n", libraries=libraries) == "12497500|5000\n\n"
+
+
+def test_an_aggregate_and_a_table_function_in_duckdbs_own_module(native: Path) -> None:
+    program = f"""
+import duckdb
+opened = duckdb.connect(config={{"allow_unsigned_extensions": True}})
+opened.execute("LOAD '{native.with_suffix(".duckdb_extension")}'")
+print(opened.execute("SELECT n % 2, plus(n) FROM series(0, 5000) GROUP BY 1 ORDER BY 1").fetchall())
+"""
+    assert python(program) == "[(0, 6247500), (1, 6250000)]\n"
 
 
 @pytest.mark.parametrize("language", NATIVE)

@@ -228,7 +228,8 @@ def one_of_each(
     float64: float,
 ) -> list[str]:
     """All arguments, in one text."""
-    return [f"{data!r} {day} {at} {hour} {price} {flag} {n} {int8} {int16} {int32} {uint8} {uint16} {uint32} {float32} {float64}"]
+    numbers = f"{n} {int8} {int16} {int32} {uint8} {uint16} {uint32} {float32} {float64}"
+    return [f"{data!r} {day} {at} {hour} {price} {flag} {numbers}"]
 
 
 @udtf
