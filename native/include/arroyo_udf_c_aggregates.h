@@ -36,27 +36,27 @@ static inline const char* arroyo_udf_c_store_state(arroyo_udf_c_sink sink, int64
 }
 
 /* The two types of a state in steps: NAME_state, and NAME_state_or_new, which may be null. See arroyo_udf_c_types.h. */
-#define ARROYO_UDF_C_STATE_ARGUMENT(word, state)                                                 \
+#define ARROYO_UDF_C_STATE_ARGUMENT(word, state_type)                                            \
   static inline const char* arroyo_udf_c_check_##word(arroyo_udf_c_column column, int64_t row) { \
-    return arroyo_udf_c_check_state(column, row, sizeof(state));                                 \
+    return arroyo_udf_c_check_state(column, row, sizeof(state_type));                            \
   }                                                                                              \
-  static inline state arroyo_udf_c_load_##word(arroyo_udf_c_column column, int64_t row) {        \
-    state loaded;                                                                                \
+  static inline state_type arroyo_udf_c_load_##word(arroyo_udf_c_column column, int64_t row) {   \
+    state_type loaded;                                                                           \
     arroyo_udf_c_load_state(column, row, &loaded, sizeof loaded);                                \
     return loaded;                                                                               \
   }
-#define ARROYO_UDF_C_STATE(state)                                                                                 \
-  ARROYO_UDF_C_STATE_ARGUMENT(state, state)                                                                       \
-  ARROYO_UDF_C_STATE_ARGUMENT(state##_or_new, state)                                                              \
-  static inline state arroyo_udf_c_new_##state(void) {                                                            \
-    state made;                                                                                                   \
+#define ARROYO_UDF_C_STATE(state_type)                                                                            \
+  ARROYO_UDF_C_STATE_ARGUMENT(state_type, state_type)                                                             \
+  ARROYO_UDF_C_STATE_ARGUMENT(state_type##_or_new, state_type)                                                    \
+  static inline state_type arroyo_udf_c_new_##state_type(void) {                                                  \
+    state_type made;                                                                                              \
     memset(&made, 0, sizeof made);                                                                                \
     return made;                                                                                                  \
   }                                                                                                               \
-  ARROYO_UDF_C_NAME(state, state, "z", 0, arroyo_udf_c_new_##state(),                                             \
+  ARROYO_UDF_C_NAME(state_type, state_type, "z", 0, arroyo_udf_c_new_##state_type(),                              \
                     arroyo_udf_c_store_state(sink, row, &value, sizeof value), arroyo_udf_c_skip_text(sink, row)) \
-  ARROYO_UDF_C_UNUSED static const char arroyo_udf_c_format_##state##_or_new[] = "z";                             \
-  enum { arroyo_udf_c_flags_##state##_or_new = ARROW_FLAG_NULLABLE };
+  ARROYO_UDF_C_UNUSED static const char arroyo_udf_c_format_##state_type##_or_new[] = "z";                        \
+  enum { arroyo_udf_c_flags_##state_type##_or_new = ARROW_FLAG_NULLABLE };
 
 /* ---- The lists of a group --------------------------------------------------------------------------------------- */
 
@@ -102,90 +102,93 @@ static inline arroyo_udf_c_column arroyo_udf_c_items_of(arroyo_udf_c_column list
 /* ---- Declarations: macros --------------------------------------------------------------------------------------- */
 
 /* The step `update`, which calls the author's function once for each row of each group. */
-#define ARROYO_UDF_C_UPDATE(name, state, ...)                                                                    \
-  ARROYO_UDF_C_ARGUMENT(name##_update, (state##_or_new, state))                                                  \
-  ARROYO_UDF_C_EACH(ARROYO_UDF_C_LIST, ARROYO_UDF_C_NOTHING, name, __VA_ARGS__)                                  \
-  static struct ArrowSchema* const arroyo_udf_c_##name##_update_children[] = {                                   \
-      ARROYO_UDF_C_CHILD(name##_update, (state##_or_new, state)),                                                \
-      ARROYO_UDF_C_EACH(ARROYO_UDF_C_LIST_CHILD, ARROYO_UDF_C_COMMA, name, __VA_ARGS__)};                        \
-  static const struct ArrowSchema arroyo_udf_c_##name##_update_arguments =                                       \
-      ARROYO_UDF_C_SCHEMA("+s", "", 0, 1 + ARROYO_UDF_C_COUNT(__VA_ARGS__),                                      \
-                          (struct ArrowSchema**)arroyo_udf_c_##name##_update_children);                          \
-  ARROYO_UDF_C_RETURNS(name##_update, state, 0, NULL)                                                            \
-  static inline const char* arroyo_udf_c_##name##_update_group(state* updated, const arroyo_udf_c_column* lists, \
-                                                               int64_t group) {                                  \
-    const char* failure = NULL;                                                                                  \
-    int64_t n_rows = -1;                                                                                         \
-    ARROYO_UDF_C_EACH(ARROYO_UDF_C_ITEMS, ARROYO_UDF_C_NOTHING, name, __VA_ARGS__)                               \
-    for (int64_t row = 0; failure == NULL && row < n_rows; row++) {                                              \
-      if (ARROYO_UDF_C_EACH(ARROYO_UDF_C_IS_KEPT_OUT, ARROYO_UDF_C_OR, name, __VA_ARGS__)) continue;             \
-      ARROYO_UDF_C_EACH(ARROYO_UDF_C_CHECK, ARROYO_UDF_C_NOTHING, name, __VA_ARGS__)                             \
-      if (failure == NULL)                                                                                       \
-        failure = name##_update(updated,                                                                         \
-                                ARROYO_UDF_C_EACH(ARROYO_UDF_C_VALUE, ARROYO_UDF_C_COMMA, name, __VA_ARGS__));   \
-    }                                                                                                            \
-    return failure;                                                                                              \
-  }                                                                                                              \
-  static void arroyo_udf_c_##name##_update_rows(const arroyo_udf_c_column* columns, arroyo_udf_c_result* result, \
-                                                int64_t first, int64_t count, uint64_t wanted) {                 \
-    const arroyo_udf_c_sink sink = arroyo_udf_c_sink_of(result);                                                 \
-    for (int64_t row = first; row < first + count; row++) {                                                      \
-      if (wanted != UINT64_MAX && !(wanted >> (row - first) & 1)) {                                              \
-        arroyo_udf_c_skip_##state(sink, row);                                                                    \
-        continue;                                                                                                \
-      }                                                                                                          \
-      const char* failure = arroyo_udf_c_check_##state##_or_new(columns[0], row);                                \
-      if (failure != NULL) {                                                                                     \
-        failure = arroyo_udf_c_unreadable("state", failure);                                                     \
-      } else {                                                                                                   \
-        state updated = arroyo_udf_c_load_##state##_or_new(columns[0], row);                                     \
-        failure = arroyo_udf_c_##name##_update_group(&updated, columns + 1, row);                                \
-        if (failure == NULL) failure = arroyo_udf_c_store_##state(sink, row, updated);                           \
-      }                                                                                                          \
-      if (failure != NULL) {                                                                                     \
-        arroyo_udf_c_skip_##state(sink, row);                                                                    \
-        arroyo_udf_c_no_value(result, ARROYO_UDF_PLUGIN_NAME "." #name ".update", row, failure);                 \
-      }                                                                                                          \
-    }                                                                                                            \
-  }                                                                                                              \
-  ARROYO_UDF_C_RUN(name##_update, #name ".update", ARROYO_UDF_STEP, NULL, 0, state, 0, NULL);
+#define ARROYO_UDF_C_UPDATE(name, state_type, ...)                                                                    \
+  ARROYO_UDF_C_ARGUMENT(name##_update, (state_type##_or_new, state))                                                  \
+  ARROYO_UDF_C_EACH(ARROYO_UDF_C_LIST, ARROYO_UDF_C_NOTHING, name, __VA_ARGS__)                                       \
+  static struct ArrowSchema* const arroyo_udf_c_##name##_update_children[] = {                                        \
+      ARROYO_UDF_C_CHILD(name##_update, (state_type##_or_new, state)),                                                \
+      ARROYO_UDF_C_EACH(ARROYO_UDF_C_LIST_CHILD, ARROYO_UDF_C_COMMA, name, __VA_ARGS__)};                             \
+  static const struct ArrowSchema arroyo_udf_c_##name##_update_arguments =                                            \
+      ARROYO_UDF_C_SCHEMA("+s", "", 0, 1 + ARROYO_UDF_C_COUNT(__VA_ARGS__),                                           \
+                          (struct ArrowSchema**)arroyo_udf_c_##name##_update_children);                               \
+  ARROYO_UDF_C_RETURNS(name##_update, state_type, 0, NULL)                                                            \
+  static inline const char* arroyo_udf_c_##name##_update_group(state_type* updated, const arroyo_udf_c_column* lists, \
+                                                               int64_t group) {                                       \
+    const char* failure = NULL;                                                                                       \
+    int64_t n_rows = -1;                                                                                              \
+    ARROYO_UDF_C_EACH(ARROYO_UDF_C_ITEMS, ARROYO_UDF_C_NOTHING, name, __VA_ARGS__)                                    \
+    for (int64_t row = 0; failure == NULL && row < n_rows; row++) {                                                   \
+      if (ARROYO_UDF_C_EACH(ARROYO_UDF_C_IS_KEPT_OUT, ARROYO_UDF_C_OR, name, __VA_ARGS__)) continue;                  \
+      ARROYO_UDF_C_EACH(ARROYO_UDF_C_CHECK, ARROYO_UDF_C_NOTHING, name, __VA_ARGS__)                                  \
+      if (failure == NULL)                                                                                            \
+        failure = name##_update(updated,                                                                              \
+                                ARROYO_UDF_C_EACH(ARROYO_UDF_C_VALUE, ARROYO_UDF_C_COMMA, name, __VA_ARGS__));        \
+    }                                                                                                                 \
+    return failure;                                                                                                   \
+  }                                                                                                                   \
+  static void arroyo_udf_c_##name##_update_rows(const arroyo_udf_c_column* columns, arroyo_udf_c_result* result,      \
+                                                int64_t first, int64_t count, uint64_t wanted) {                      \
+    const arroyo_udf_c_sink sink = arroyo_udf_c_sink_of(result);                                                      \
+    for (int64_t row = first; row < first + count; row++) {                                                           \
+      if (wanted != UINT64_MAX && !(wanted >> (row - first) & 1)) {                                                   \
+        arroyo_udf_c_skip_##state_type(sink, row);                                                                    \
+        continue;                                                                                                     \
+      }                                                                                                               \
+      const char* failure = arroyo_udf_c_check_##state_type##_or_new(columns[0], row);                                \
+      if (failure != NULL) {                                                                                          \
+        failure = arroyo_udf_c_unreadable("state", failure);                                                          \
+      } else {                                                                                                        \
+        state_type updated = arroyo_udf_c_load_##state_type##_or_new(columns[0], row);                                \
+        failure = arroyo_udf_c_##name##_update_group(&updated, columns + 1, row);                                     \
+        if (failure == NULL) failure = arroyo_udf_c_store_##state_type(sink, row, updated);                           \
+      }                                                                                                               \
+      if (failure != NULL) {                                                                                          \
+        arroyo_udf_c_skip_##state_type(sink, row);                                                                    \
+        arroyo_udf_c_no_value(result, ARROYO_UDF_PLUGIN_NAME "." #name ".update", row, failure);                      \
+      }                                                                                                               \
+    }                                                                                                                 \
+  }                                                                                                                   \
+  ARROYO_UDF_C_RUN(name##_update, #name ".update", ARROYO_UDF_STEP, NULL, 0, state_type, 0, NULL);
 
 /* The steps `merge` and `finish` are functions of rows: these copy the states that they work with. */
-#define ARROYO_UDF_C_MERGE(name, state)                                                                                \
-  static inline const char* arroyo_udf_c_##name##_merged(state one, state other, state* out) {                         \
-    *out = one;                                                                                                        \
-    return name##_merge(out, &other);                                                                                  \
-  }                                                                                                                    \
-  ARROYO_UDF_C_SIGNATURE(name##_merge, state, (state, state), (state, other))                                          \
-  ARROYO_UDF_C_ROWS(name##_merge, arroyo_udf_c_##name##_merged, #name ".merge", state, (state, state), (state, other)) \
-  ARROYO_UDF_C_RUN(name##_merge, #name ".merge", ARROYO_UDF_STEP, NULL, 0, state, 0, NULL);
-#define ARROYO_UDF_C_FINISH(name, state, result_type)                                                                     \
-  static inline const char* arroyo_udf_c_##name##_finished(state last, arroyo_udf_c_out_##result_type* out) {             \
-    return name##_finish(&last, out);                                                                                     \
-  }                                                                                                                       \
-  ARROYO_UDF_C_SIGNATURE(name##_finish, result_type, (state##_or_new, state))                                             \
-  ARROYO_UDF_C_ROWS(name##_finish, arroyo_udf_c_##name##_finished, #name ".finish", result_type, (state##_or_new, state)) \
+#define ARROYO_UDF_C_MERGE(name, state_type)                                                                  \
+  static inline const char* arroyo_udf_c_##name##_merged(state_type one, state_type other, state_type* out) { \
+    *out = one;                                                                                               \
+    return name##_merge(out, &other);                                                                         \
+  }                                                                                                           \
+  ARROYO_UDF_C_SIGNATURE(name##_merge, state_type, (state_type, state), (state_type, other))                  \
+  ARROYO_UDF_C_ROWS(name##_merge, arroyo_udf_c_##name##_merged, #name ".merge", state_type,                   \
+                    (state_type, state), (state_type, other))                                                 \
+  ARROYO_UDF_C_RUN(name##_merge, #name ".merge", ARROYO_UDF_STEP, NULL, 0, state_type, 0, NULL);
+#define ARROYO_UDF_C_FINISH(name, state_type, result_type)                                                         \
+  static inline const char* arroyo_udf_c_##name##_finished(state_type last, arroyo_udf_c_out_##result_type* out) { \
+    return name##_finish(&last, out);                                                                              \
+  }                                                                                                                \
+  ARROYO_UDF_C_SIGNATURE(name##_finish, result_type, (state_type##_or_new, state))                                 \
+  ARROYO_UDF_C_ROWS(name##_finish, arroyo_udf_c_##name##_finished, #name ".finish", result_type,                   \
+                    (state_type##_or_new, state))                                                                  \
   ARROYO_UDF_C_RUN(name##_finish, #name ".finish", ARROYO_UDF_STEP, NULL, 0, result_type, 0, NULL);
 
-#define ARROYO_UDF_C_AGGREGATE(name, state, documentation, volatility, result_type, ...)                               \
-  const char* name##_update(state*, ARROYO_UDF_C_EACH(ARROYO_UDF_C_PARAMETER, ARROYO_UDF_C_COMMA, name, __VA_ARGS__)); \
-  const char* name##_merge(state*, const state*);                                                                      \
-  const char* name##_finish(const state*, arroyo_udf_c_out_##result_type*);                                            \
-  ARROYO_UDF_C_STATE(state)                                                                                            \
-  ARROYO_UDF_C_UPDATE(name, state, __VA_ARGS__)                                                                        \
-  ARROYO_UDF_C_MERGE(name, state)                                                                                      \
-  ARROYO_UDF_C_FINISH(name, state, result_type)                                                                        \
-  static const arroyo_udf_c_function* const arroyo_udf_c_##name##_steps[] = {                                          \
-      &arroyo_udf_c_##name##_update_function, &arroyo_udf_c_##name##_merge_function,                                   \
-      &arroyo_udf_c_##name##_finish_function};                                                                         \
-  ARROYO_UDF_C_SIGNATURE(name, result_type, __VA_ARGS__)                                                               \
-  static arroyo_udf_c_function arroyo_udf_c_##name##_function = {                                                      \
-      {sizeof(arroyo_udf_function), #name, ARROYO_UDF_AGGREGATE, 0, &arroyo_udf_c_##name##_arguments,                  \
-       &arroyo_udf_c_##name##_returns, NULL, documentation, volatility, 0, 0, 0},                                      \
-      NULL,                                                                                                            \
-      arroyo_udf_c_##name##_steps,                                                                                     \
-      NULL,                                                                                                            \
-      NULL,                                                                                                            \
+#define ARROYO_UDF_C_AGGREGATE(name, state_type, documentation, volatility, result_type, ...)                  \
+  const char* name##_update(state_type*,                                                                       \
+                            ARROYO_UDF_C_EACH(ARROYO_UDF_C_PARAMETER, ARROYO_UDF_C_COMMA, name, __VA_ARGS__)); \
+  const char* name##_merge(state_type*, const state_type*);                                                    \
+  const char* name##_finish(const state_type*, arroyo_udf_c_out_##result_type*);                               \
+  ARROYO_UDF_C_STATE(state_type)                                                                               \
+  ARROYO_UDF_C_UPDATE(name, state_type, __VA_ARGS__)                                                           \
+  ARROYO_UDF_C_MERGE(name, state_type)                                                                         \
+  ARROYO_UDF_C_FINISH(name, state_type, result_type)                                                           \
+  static const arroyo_udf_c_function* const arroyo_udf_c_##name##_steps[] = {                                  \
+      &arroyo_udf_c_##name##_update_function, &arroyo_udf_c_##name##_merge_function,                           \
+      &arroyo_udf_c_##name##_finish_function};                                                                 \
+  ARROYO_UDF_C_SIGNATURE(name, result_type, __VA_ARGS__)                                                       \
+  static arroyo_udf_c_function arroyo_udf_c_##name##_function = {                                              \
+      {sizeof(arroyo_udf_function), #name, ARROYO_UDF_AGGREGATE, 0, &arroyo_udf_c_##name##_arguments,          \
+       &arroyo_udf_c_##name##_returns, NULL, documentation, volatility, 0, 0, 0},                              \
+      NULL,                                                                                                    \
+      arroyo_udf_c_##name##_steps,                                                                             \
+      NULL,                                                                                                    \
+      NULL,                                                                                                    \
       NULL}
 /* One more expansion, because `bool` may be a macro. */
 #define ARROYO_UDF_C_AGGREGATE_(name, ...) ARROYO_UDF_C_AGGREGATE(name, name##_state, __VA_ARGS__)

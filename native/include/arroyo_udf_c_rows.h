@@ -110,10 +110,10 @@ static inline const char* arroyo_udf_c_put_bit(arroyo_udf_c_buffer* bits, int64_
 }
 
 static inline const char* arroyo_udf_c_put_text(arroyo_udf_c_growing* column, arroyo_udf_utf8 text) {
+  const char* const failure = arroyo_udf_c_append(&column->text, text.data, text.length); /* refuses wild lengths */
+  if (failure != NULL) return failure;
   if (text.length != 0 && arroyo_udf_c_utf8_prefix(text.data, text.length) != text.length)
     return "the text is not valid UTF-8";
-  const char* const failure = arroyo_udf_c_append(&column->text, text.data, text.length);
-  if (failure != NULL) return failure;
   const int32_t end = (int32_t)column->text.length;
   return arroyo_udf_c_put(column, &end, sizeof end);
 }
