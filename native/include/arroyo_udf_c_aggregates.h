@@ -126,7 +126,7 @@ static inline arroyo_udf_c_column arroyo_udf_c_items_of(arroyo_udf_c_column list
     }                                                                                                                 \
     return failure;                                                                                                   \
   }                                                                                                                   \
-  static void arroyo_udf_c_##name##_update_rows(const arroyo_udf_c_column* columns, arroyo_udf_c_result* result,      \
+  static void arroyo_udf_c_##name##_update_loop(const arroyo_udf_c_column* columns, arroyo_udf_c_result* result,      \
                                                 int64_t first, int64_t count, uint64_t wanted) {                      \
     const arroyo_udf_c_sink sink = arroyo_udf_c_sink_of(result);                                                      \
     for (int64_t row = first; row < first + count; row++) {                                                           \

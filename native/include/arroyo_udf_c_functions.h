@@ -254,7 +254,7 @@ static inline arroyo_udf_status arroyo_udf_c_run_function(const arroyo_udf_c_plu
     }                                                                                                       \
   }
 #define ARROYO_UDF_C_ROWS(id, called, shown, result_type, ...)                                          \
-  static void arroyo_udf_c_##id##_rows(const arroyo_udf_c_column* columns, arroyo_udf_c_result* result, \
+  static void arroyo_udf_c_##id##_loop(const arroyo_udf_c_column* columns, arroyo_udf_c_result* result, \
                                        int64_t first, int64_t count, uint64_t wanted) {                 \
     ARROYO_UDF_C_EACH(ARROYO_UDF_C_COLUMN, ARROYO_UDF_C_NOTHING, id, __VA_ARGS__)                       \
     const arroyo_udf_c_sink sink = arroyo_udf_c_sink_of(result);                                        \
@@ -304,7 +304,7 @@ static inline arroyo_udf_status arroyo_udf_c_run_function(const arroyo_udf_c_plu
       NULL,                                                                                               \
       &arroyo_udf_c_##id##_values,                                                                        \
       &arroyo_udf_c_##id##_values_and_errors,                                                             \
-      arroyo_udf_c_##id##_rows}
+      arroyo_udf_c_##id##_loop}
 
 #define ARROYO_UDF_C_FUNCTION(name, documentation, volatility, result_type, ...)                     \
   const char* name(ARROYO_UDF_C_EACH(ARROYO_UDF_C_PARAMETER, ARROYO_UDF_C_COMMA, name, __VA_ARGS__), \

@@ -52,16 +52,16 @@ HINTS = {
     "an async function has `const arroyo_udf_call*` first, and no result; "
     "NAME_update has a state first, NAME_merge two, NAME_finish one and the result; "
     "a table function has NAME_rows* last",
-    "_state'": "an aggregate NAME has a struct NAME_state, which is defined before its functions",
-    "_rows'": "ARROYO_UDF_TABLE_FUNCTION comes before the function, because it makes NAME_rows and NAME_emit",
     "no member named": "arroyo_udf_utf8 has data and length; arroyo_udf_nullable_T value and is_null; "
     "arroyo_udf_async init, cancel, close and options, as in .options.timeout_ns",
     "required symbol": _NO_TABLE,
     "arroyo_udf_c_this_plugin": _NO_TABLE,
-    "arroyo_udf_c_": "is each type one of bool, int8 ... int64, uint8 ... uint64, float32, float64, utf8, "
-    "or nullable_ and one of these?",
     "undefined reference": "a plugin is one .c file, linked with the C library and libm only; "
     "an aggregate NAME has the functions NAME_update, NAME_merge and NAME_finish",
+    "_state'": "an aggregate NAME has a struct NAME_state, which is defined before its functions",
+    "_rows'": "ARROYO_UDF_TABLE_FUNCTION comes before the function, because it makes NAME_rows and NAME_emit",
+    "arroyo_udf_c_": "is each type one of bool, int8 ... int64, uint8 ... uint64, float32, float64, utf8, "
+    "or nullable_ and one of these?",
 }
 OTHER_HINT = "how a function looks in C is written at the top of {header}"
 
