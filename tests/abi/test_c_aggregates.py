@@ -1,6 +1,7 @@
 """Aggregates in C with ARROYO_UDF_AGGREGATE (F8): steps as hosts run them, and lists and states that are broken."""
 
 import math
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from arroyo_udf_plugin._cdef import ffi
 
 OK, INVALID_ARGUMENT, NOT_IMPLEMENTED = 0, 16, 21
 AGGREGATE, TABLE, STEP = 3, 4, 5
+ROOT = Path(__file__).resolve().parents[2]
 SOURCE = Path(__file__).with_name("groups.c")
 TEXTS, NUMBERS, FLOATS = pa.list_(pa.utf8()), pa.list_(pa.int64()), pa.list_(pa.float64())
 
@@ -233,6 +235,28 @@ def test_broken_lists_are_refused(raw, change, words):
     arguments.release(arguments)  # still ours
     assert answer[0] == INVALID_ARGUMENT
     assert words in answer[1]
+
+
+def test_the_examples_of_documents(tmp_path):
+    """Of docs/functions.md, as it is; and those of the header."""
+    (example,) = re.findall(r"```c\n(#include .*?)```", (ROOT / "docs" / "functions.md").read_text(), re.DOTALL)
+    (tmp_path / "means.c").write_text(example)
+    functions = load(build(tmp_path / "means.c"), validate=True).functions
+    assert functions["geometric_mean"](pa.array([2.0, None, 8.0])).as_py() == pytest.approx(4)
+    found = functions["words"](pa.array(["to be  or", "", None])).to_pylist()
+    assert found == [[{"word": w, "place": i} for i, w in enumerate(["to", "be", "or"])], [], None]
+    header = (ROOT / "native" / "include" / "arroyo_udf_plugin.h").read_text()
+    blocks = re.findall(r"^ \*\n((?: \*     .*\n| \*\n)+?) \*\n(?= \* \S)", header, re.MULTILINE)
+    lines = [re.sub(r"^ \*", "", line) for block in blocks[1:] for line in block.splitlines()]
+    text = re.sub(r"    (once for each row|texts are copied)$", "", "\n".join(lines), flags=re.MULTILINE)
+    parts = [
+        '#include <math.h>\n#include "arroyo_udf_plugin.h"\n',
+        text,
+        "ARROYO_UDF_PLUGIN(geometric_mean, letters);\n",
+    ]
+    (tmp_path / "header.c").write_text("\n".join(parts))
+    letters = load(build(tmp_path / "header.c"), validate=True).functions["letters"](pa.array(["ab"]))
+    assert letters.to_pylist() == [[{"letter": "a", "place": 0}, {"letter": "b", "place": 1}]]
 
 
 def test_an_aggregate_beside_an_async_function(tmp_path):
