@@ -81,6 +81,7 @@ def main(quick: bool) -> int:
         sources = {".c": folder / "counted.c", ".py": ABI / "counted.py", ".rs": ABI / "counted.rs"}
         counted = {suffix: build(source, folder / f"counted{suffix}.so") for suffix, source in sources.items()}
         runs: list[list[object]] = [[exact, plugin] for plugin in counted.values()]
+        runs += [[compiled(ABI / "exact_groups.c", folder), build(ABI / "groups.c", folder / "groups.so")]]
         for suffix in (".c", ".rs"):  # not Python: it imports pyarrow, whose libraries valgrind reports
             flights = build(ROOT / "examples" / "flights" / f"udf{suffix}", folder / f"flights{suffix}.so")
             runs += [[host, flights, function] for function in ("mph", "tail")]

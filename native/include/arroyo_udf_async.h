@@ -157,7 +157,6 @@ typedef struct arroyo_udf_c_async {
   const arroyo_udf_async* settings;
 } arroyo_udf_c_async;
 
-#define ARROYO_UDF_C_UNPACK(...) __VA_ARGS__
 /* Each argument becomes a local first, because C leaves open in which order a call evaluates its arguments. */
 #define ARROYO_UDF_C_TAKEN(function, argument)                                  \
   const ARROYO_UDF_C_OF(parameter, argument) ARROYO_UDF_C_COLUMN_OF(argument) = \
@@ -176,11 +175,12 @@ typedef struct arroyo_udf_c_async {
                                                                   ARROYO_UDF_C_UNPACK with};                    \
   static const arroyo_udf_c_async arroyo_udf_c_##name##_async = {arroyo_udf_c_##name##_call,                    \
                                                                  &arroyo_udf_c_##name##_settings};              \
-  static const arroyo_udf_c_function arroyo_udf_c_##name##_function = {                                         \
+  static arroyo_udf_c_function arroyo_udf_c_##name##_function = {                                               \
       {sizeof(arroyo_udf_function), #name, ARROYO_UDF_ASYNC, 0, &arroyo_udf_c_##name##_arguments,               \
        &arroyo_udf_c_##name##_returns, &arroyo_udf_c_##name##_settings.options, documentation, volatility, 0, 0, \
        0},                                                                                                       \
       &arroyo_udf_c_##name##_async,                                                                             \
+      NULL,                                                                                                     \
       NULL,                                                                                                     \
       NULL,                                                                                                     \
       NULL}

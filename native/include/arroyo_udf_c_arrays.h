@@ -1,11 +1,10 @@
-/* arroyo_udf_c_arrays.h: Arrow arrays for functions in C: views of a batch's columns, and the block that holds its
- * results. A part of arroyo_udf_plugin.h; knows nothing of functions and tables.
+/* arroyo_udf_c_arrays.h: Arrow arrays that come in: views of a batch's columns, and of the items of lists. A part of
+ * arroyo_udf_plugin.h; knows nothing of functions and tables.
  *
  * GUARANTEES  Columns are checked before they are read, by the rules of the other languages: an array is refused if its
  *             numbers of buffers and children, its length and offset, its last offset or a missing buffer do not fit
  *             its type; a row is an error if its offsets do not ascend, end after the last one, or its text is not
  *             UTF-8. Buffers may be unaligned. No byte beyond a buffer is read.
- *             The arrays of a result can be released in any order, from any thread.
  * ASSUMES     Buffers are as large as lengths and offsets imply, because Arrow C Data does not state their sizes. */
 #ifndef ARROYO_UDF_C_ARRAYS_H
 #define ARROYO_UDF_C_ARRAYS_H
@@ -35,7 +34,7 @@ typedef struct arroyo_udf_c_buffer {
 } arroyo_udf_c_buffer;
 
 static inline const char* arroyo_udf_c_append(arroyo_udf_c_buffer* buffer, const char* data, size_t length) {
-  if (length > (size_t)INT32_MAX - buffer->length) return "the texts of this batch exceed 2 GiB: send smaller batches";
+  if (length > (size_t)INT32_MAX - buffer->length) return "the results exceed 2 GiB: send smaller batches";
   if (buffer->length + length > buffer->capacity) {
     const size_t capacity = 2 * (buffer->length + length) + 64;
     char* const grown = (char*)realloc(buffer->data, capacity);
@@ -103,9 +102,10 @@ static inline size_t arroyo_udf_c_utf8_prefix(const char* text, size_t length) {
 
 /* One argument of a batch. `outer` is the validity of the struct around all arguments: a null there is one in each. */
 typedef struct arroyo_udf_c_column {
-  const void* values; /* of texts: their offsets; may be unaligned */
-  const char* text;
-  int32_t text_length; /* the last offset of the array: no text reaches beyond it */
+  const void* values; /* of texts, states and lists: their offsets; may be unaligned */
+  const char* text;   /* or the bytes of states */
+  const struct arroyo_udf_c_column* items; /* of lists: all items, from the first one on */
+  int32_t last;        /* the last offset of the array: no text and no item reaches beyond it */
   int32_t ascii_start; /* texts from here to ascii_end are known to be ASCII */
   int32_t ascii_end;
   const uint8_t* validity; /* NULL: no nulls */
@@ -156,41 +156,68 @@ static inline bool arroyo_udf_c_is_ascii(const char* text, size_t length) {
   return (bits & UINT64_C(0x8080808080808080)) == 0;
 }
 
-/* Checks one argument and fills in `column`. Returns NULL, or what is wrong with the argument. */
-static inline const char* arroyo_udf_c_read_column(const struct ArrowArray* batch, const struct ArrowArray* array,
-                                                   char format, arroyo_udf_c_column* column) {
-  const bool is_text = format == 'u';
+/* Whether an array of this format has 32-bit offsets, and whether these lead to bytes. */
+static inline bool arroyo_udf_c_has_offsets(char format) { return format == 'u' || format == 'z' || format == '+'; }
+static inline bool arroyo_udf_c_has_bytes(char format) { return format == 'u' || format == 'z'; }
+
+/* Mostly, this saves the check of each text: texts `from` to `to` (not included) are ASCII. */
+static inline void arroyo_udf_c_find_ascii(arroyo_udf_c_column* column, int64_t from, int64_t to) {
+  const int32_t first = arroyo_udf_c_offset(column->values, column->offset + from);
+  const int32_t end = arroyo_udf_c_offset(column->values, column->offset + to);
+  if (0 <= first && first <= end && end <= column->last &&
+      arroyo_udf_c_is_ascii(column->text + first, (size_t)(end - first))) {
+    column->ascii_start = first;
+    column->ascii_end = end;
+  }
+}
+
+/* Checks an array whose rows from number `first` on are to be read, and fills in `column`. Returns NULL, or what is
+ * wrong with the array; it is `too_short` if it has fewer rows than `end`. */
+static inline const char* arroyo_udf_c_read_array(const struct ArrowArray* array, char format, int64_t first,
+                                                  int64_t end, const char* too_short, arroyo_udf_c_column* column) {
+  memset(column, 0, sizeof *column);
+  column->text = "";
   if (array == NULL || array->release == NULL) return "is missing or released";
   if (array->dictionary != NULL) return "is dictionary-encoded: decode it first";
-  if (array->n_buffers != (is_text ? 3 : 2) || array->n_children != 0 || array->buffers == NULL)
+  if (array->n_buffers != (arroyo_udf_c_has_bytes(format) ? 3 : 2) || array->n_children != (format == '+') ||
+      array->buffers == NULL || (format == '+' && array->children == NULL))
     return "does not have the buffers of its type: send what `describe` names";
   /* No memory holds more rows than this, so what is computed from them does not overflow. */
   if (array->length < 0 || array->offset < 0 || array->offset > INT64_MAX / 16 ||
       array->length > INT64_MAX / 16 - 1 - array->offset)
     return "has an invalid length or offset";
-  if (array->length < batch->offset + batch->length) return "is shorter than the batch";
-  column->offset = array->offset + batch->offset;
+  if (array->length < end) return too_short;
+  column->offset = array->offset + first;
   column->values = array->buffers[1];
-  column->text = "";
-  column->text_length = 0;
-  column->ascii_start = column->ascii_end = 0;
   if (!arroyo_udf_c_validity(array, &column->validity)) return "has nulls, but no validity buffer";
   if (array->length == 0) return NULL;
   if (column->values == NULL) return "has no data buffer";
-  if (!is_text) return NULL;
-  column->text_length = arroyo_udf_c_offset(column->values, array->offset + array->length);
-  if (column->text_length < 0) return "has a negative last offset";
-  if (column->text_length == 0) return NULL;
+  if (!arroyo_udf_c_has_offsets(format)) return NULL;
+  column->last = arroyo_udf_c_offset(column->values, array->offset + array->length);
+  if (column->last < 0) return "has a negative last offset";
+  if (column->last == 0 || format == '+') return NULL;
   if (array->buffers[2] == NULL) return "has no data buffer";
   column->text = (const char*)array->buffers[2];
-  /* Mostly, this saves the check of each text. */
+  return NULL;
+}
+
+/* The same for one argument of a batch, and for the items of lists: they are read into *items. */
+static inline const char* arroyo_udf_c_read_column(const struct ArrowArray* batch, const struct ArrowArray* array,
+                                                   const struct ArrowSchema* type, arroyo_udf_c_column* column,
+                                                   arroyo_udf_c_column* items) {
+  const char* wrong = arroyo_udf_c_read_array(array, type->format[0], batch->offset, batch->offset + batch->length,
+                                              "is shorter than the batch", column);
+  if (wrong != NULL) return wrong;
+  if (type->format[0] == 'u' && column->last != 0) arroyo_udf_c_find_ascii(column, 0, batch->length);
+  if (type->format[0] != '+') return NULL;
+  const char item_format = type->children[0]->format[0];
+  wrong = arroyo_udf_c_read_array(array->children[0], item_format, 0, column->last, "ends before the lists do", items);
+  if (wrong != NULL) return arroyo_udf_failure("has an array of items that %s", wrong);
+  column->items = items;
+  if (item_format != 'u' || items->last == 0 || column->last == 0) return NULL;
   const int32_t first = arroyo_udf_c_offset(column->values, column->offset);
   const int32_t end = arroyo_udf_c_offset(column->values, column->offset + batch->length);
-  if (0 <= first && first <= end && end <= column->text_length &&
-      arroyo_udf_c_is_ascii(column->text + first, (size_t)(end - first))) {
-    column->ascii_start = first;
-    column->ascii_end = end;
-  }
+  if (0 <= first && first <= end && end <= column->last) arroyo_udf_c_find_ascii(items, first, end);
   return NULL;
 }
 
@@ -208,175 +235,6 @@ static inline uint64_t arroyo_udf_c_bits(const uint8_t* bits, int64_t first, int
   word >>= shift;
   if (n_bytes == 9) word |= (uint64_t)bytes[8] << (64 - shift);
   return word & (UINT64_MAX >> (64 - count));
-}
-
-/* ---- The results of a batch ------------------------------------------------------------------------------------ */
-
-/* One block holds this struct, then validity, then values or offsets. Texts and errors, if any, have blocks of their
- * own. A receiver may move the children out of the struct array and release all of them in any order, so `references`
- * counts them. */
-typedef struct arroyo_udf_c_result {
-  int64_t references;
-  struct ArrowArray children[3]; /* value, outcome, error */
-  struct ArrowArray* child_list[3];
-  const void* no_buffer[1];
-  const void* value_buffers[3];
-  const void* outcome_buffers[2];
-  const void* error_buffers[3];
-
-  int64_t length;
-  int64_t nulls;
-  uint64_t* validity;
-  void* values; /* of texts: their offsets */
-  arroyo_udf_c_buffer text;
-
-  bool nullable; /* the result type allows null */
-  bool out_of_memory;
-  uint64_t* error_block; /* holds the next three; NULL until a row fails */
-  uint64_t* error_validity;
-  int32_t* error_offsets;
-  uint8_t* outcomes;
-  int64_t errors;
-  int64_t error_offsets_written;
-  arroyo_udf_c_buffer error_text;
-} arroyo_udf_c_result;
-
-static inline void arroyo_udf_c_free(arroyo_udf_c_result* result) {
-  free(result->text.data);
-  free(result->error_text.data);
-  free(result->error_block);
-  free(result);
-}
-
-static inline void arroyo_udf_c_release(struct ArrowArray* array) {
-  arroyo_udf_c_result* const result = (arroyo_udf_c_result*)array->private_data;
-  for (int64_t i = 0; i < array->n_children; i++)
-    if (array->children[i]->release != NULL) array->children[i]->release(array->children[i]);
-  array->release = NULL;
-  if (__atomic_sub_fetch(&result->references, 1, __ATOMIC_ACQ_REL) == 0) arroyo_udf_c_free(result);
-}
-
-static inline int64_t arroyo_udf_c_words(int64_t rows) { return (rows + 63) / 64; }
-
-/* Bits per value (for texts: per offset), by the first letter of the Arrow format. */
-static inline int64_t arroyo_udf_c_value_bits(char format) {
-  switch (format) {
-    case 'b':
-      return 1;
-    case 'c':
-    case 'C':
-      return 8;
-    case 's':
-    case 'S':
-      return 16;
-    case 'i':
-    case 'I':
-    case 'f':
-    case 'u':
-      return 32;
-    default:
-      return 64;
-  }
-}
-
-static inline arroyo_udf_c_result* arroyo_udf_c_new_result(int64_t length, const struct ArrowSchema* returns) {
-  const int64_t words = arroyo_udf_c_words(length);
-  /* Whole words of 64 rows; one more offset than texts. Buffers are aligned to 64 bytes, as Arrow recommends. */
-  const int64_t value_words = (words + (returns->format[0] == 'u')) * arroyo_udf_c_value_bits(returns->format[0]);
-  const size_t validity_bytes = ((size_t)words * 8 + 63) / 64 * 64;
-  char* const block = (char*)malloc(sizeof(arroyo_udf_c_result) + 64 + validity_bytes + (size_t)value_words * 8);
-  if (block == NULL) return NULL;
-  arroyo_udf_c_result* const result = (arroyo_udf_c_result*)(void*)block;
-  memset(result, 0, sizeof *result);
-  char* const buffers = block + sizeof(arroyo_udf_c_result);
-  char* const aligned = buffers + (64 - (uintptr_t)buffers % 64) % 64;
-  result->length = length;
-  result->nullable = (returns->flags & ARROW_FLAG_NULLABLE) != 0;
-  result->validity = (uint64_t*)(void*)aligned;
-  result->values = aligned + validity_bytes;
-  /* Bits are set one by one; the first offset is zero. */
-  if (returns->format[0] == 'b') memset(result->values, 0, (size_t)value_words * 8);
-  if (returns->format[0] == 'u') memset(result->values, 0, sizeof(int32_t));
-  return result;
-}
-
-static inline bool arroyo_udf_c_make_errors(arroyo_udf_c_result* result) {
-  const int64_t words = arroyo_udf_c_words(result->length);
-  /* Per row 1 bit of validity, 32 of offset and 8 of outcome; and one more offset. */
-  result->error_block = (uint64_t*)calloc((size_t)words * (1 + 32 + 8) + 1, sizeof(uint64_t));
-  if (result->error_block == NULL) return false;
-  result->error_validity = result->error_block;
-  result->error_offsets = (int32_t*)(result->error_validity + words);
-  result->outcomes = (uint8_t*)(result->error_block + words * (1 + 32) + 1);
-  return true;
-}
-
-static inline void arroyo_udf_c_fill_error_offsets(arroyo_udf_c_result* result, int64_t row) {
-  while (result->error_offsets_written < row)
-    result->error_offsets[++result->error_offsets_written] = (int32_t)result->error_text.length;
-}
-
-/* Records a row without a value: null or an error. Rows must come in ascending order. The text of an error has the one
- * form of all languages: "plugin.function, row 7: text". */
-ARROYO_UDF_C_COLD ARROYO_UDF_C_UNUSED static void arroyo_udf_c_no_value(arroyo_udf_c_result* result,
-                                                                        const char* function, int64_t row,
-                                                                        const char* failure) {
-  char number[32];
-  result->validity[row / 64] &= ~(UINT64_C(1) << (row % 64));
-  result->nulls++;
-  if (failure == arroyo_udf_null) {
-    if (result->nullable) return;
-    failure = "the function answered null, and its result is not declared nullable";
-  }
-  if (result->error_block == NULL && !arroyo_udf_c_make_errors(result)) {
-    result->out_of_memory = true;
-    return;
-  }
-  arroyo_udf_c_fill_error_offsets(result, row);
-  snprintf(number, sizeof number, ", row %lld: ", (long long)row);
-  if (arroyo_udf_c_append(&result->error_text, function, strlen(function)) != NULL ||
-      arroyo_udf_c_append(&result->error_text, number, strlen(number)) != NULL ||
-      arroyo_udf_c_append(&result->error_text, failure, arroyo_udf_c_utf8_prefix(failure, strlen(failure))) != NULL)
-    result->out_of_memory = true;
-  arroyo_udf_c_fill_error_offsets(result, row + 1);
-  result->error_validity[row / 64] |= UINT64_C(1) << (row % 64);
-  result->outcomes[row] = ARROYO_UDF_ERROR;
-  result->errors++;
-}
-
-static inline void arroyo_udf_c_set_array(struct ArrowArray* array, arroyo_udf_c_result* result, int64_t nulls,
-                                          int64_t n_buffers, const void** buffers) {
-  memset(array, 0, sizeof *array);
-  array->length = result->length;
-  array->null_count = nulls;
-  array->n_buffers = n_buffers;
-  array->buffers = buffers;
-  array->release = arroyo_udf_c_release;
-  array->private_data = result;
-  result->references++;
-}
-
-/* Moves the result into `array`: releasing the array and its children frees it. */
-static inline void arroyo_udf_c_export(arroyo_udf_c_result* result, bool is_text, struct ArrowArray* array) {
-  result->value_buffers[0] = result->nulls == 0 ? NULL : result->validity;
-  result->value_buffers[1] = result->values;
-  /* Some receivers refuse a NULL text buffer, even if there is no text: any address will do. */
-  result->value_buffers[2] = result->text.data != NULL ? (const void*)result->text.data : (const void*)result;
-  arroyo_udf_c_set_array(&result->children[0], result, result->nulls, is_text ? 3 : 2, result->value_buffers);
-  if (result->errors != 0) {
-    arroyo_udf_c_fill_error_offsets(result, result->length);
-    result->outcome_buffers[1] = result->outcomes;
-    arroyo_udf_c_set_array(&result->children[1], result, 0, 2, result->outcome_buffers);
-    result->error_buffers[0] = result->error_validity;
-    result->error_buffers[1] = result->error_offsets;
-    result->error_buffers[2] =
-        result->error_text.data != NULL ? (const void*)result->error_text.data : (const void*)result;
-    arroyo_udf_c_set_array(&result->children[2], result, result->length - result->errors, 3, result->error_buffers);
-  }
-  for (int i = 0; i < 3; i++) result->child_list[i] = &result->children[i];
-  arroyo_udf_c_set_array(array, result, 0, 1, result->no_buffer);
-  array->n_children = result->errors != 0 ? 3 : 1;
-  array->children = result->child_list;
 }
 
 #endif /* ARROYO_UDF_C_ARRAYS_H */

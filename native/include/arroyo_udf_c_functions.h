@@ -51,14 +51,15 @@ ARROYO_UDF_C_COLD ARROYO_UDF_C_UNUSED static const char* arroyo_udf_c_unreadable
 
 /* ---- run ------------------------------------------------------------------------------------------------------- */
 
-#define ARROYO_UDF_C_MOST_ARGUMENTS 16
+#define ARROYO_UDF_C_MOST_COLUMNS (1 + ARROYO_UDF_C_MOST_ARGUMENTS) /* a step has a state before its arguments */
 
 struct arroyo_udf_c_async;
 
 typedef struct arroyo_udf_c_function {
   arroyo_udf_function function;
-  const struct arroyo_udf_c_async* async; /* NULL for a sync function */
-  /* NULL for an async function, from here on. */
+  const struct arroyo_udf_c_async* async; /* NULL unless it is async */
+  const struct arroyo_udf_c_function* const* steps; /* of an aggregate: three; else NULL */
+  /* NULL for a function that `run` does not call, from here on. */
   const struct ArrowSchema* values; /* the type of results: {value} */
   const struct ArrowSchema* values_and_errors; /* {value, outcome, error} */
   /* Calls the function for rows first ... first + count - 1: for all of them if every bit of `wanted` is set; else for
@@ -81,8 +82,8 @@ ARROYO_UDF_C_UNUSED static const struct ArrowSchema arroyo_udf_c_error_schema =
 /* Calls the function for the rows that have no null in an argument that is not nullable (rule F3). */
 static inline void arroyo_udf_c_call_rows(const arroyo_udf_c_function* function, const arroyo_udf_c_column* columns,
                                      arroyo_udf_c_result* result) {
-  const uint8_t* masks[ARROYO_UDF_C_MOST_ARGUMENTS + 1];
-  int64_t offsets[ARROYO_UDF_C_MOST_ARGUMENTS + 1];
+  const uint8_t* masks[ARROYO_UDF_C_MOST_COLUMNS + 1];
+  int64_t offsets[ARROYO_UDF_C_MOST_COLUMNS + 1];
   int n_masks = 0;
   bool outer = false; /* the struct's own validity is among the masks */
   for (int64_t i = 0; i < function->function.arguments->n_children; i++) {
@@ -130,11 +131,12 @@ static inline arroyo_udf_status arroyo_udf_c_run_function(const arroyo_udf_c_plu
   const arroyo_udf_c_function* const function = plugin->functions[number];
   const char* const name = function->function.name;
   const struct ArrowSchema* const arguments = function->function.arguments;
-  arroyo_udf_c_column columns[ARROYO_UDF_C_MOST_ARGUMENTS];
+  arroyo_udf_c_column columns[ARROYO_UDF_C_MOST_COLUMNS], items[ARROYO_UDF_C_MOST_COLUMNS];
   const uint8_t* outer;
-  if (function->async != NULL)
+  if (function->rows == NULL)
     return arroyo_udf_c_fail(error, ARROYO_UDF_NOT_IMPLEMENTED,
-                             "plugin %s, function %s: run is not for this kind of function; start an async function",
+                             "plugin %s, function %s: run is not for this kind of function; start an async function, "
+                             "and run the steps of an aggregate",
                              ARROYO_UDF_PLUGIN_NAME, name);
   if (context != NULL && context->size < ARROYO_UDF_BATCH_CONTEXT_SIZE_1)
     return arroyo_udf_c_fail(error, ARROYO_UDF_INVALID_ARGUMENT,
@@ -159,7 +161,7 @@ static inline arroyo_udf_status arroyo_udf_c_run_function(const arroyo_udf_c_plu
                              ARROYO_UDF_PLUGIN_NAME, name);
   for (int64_t i = 0; i < arguments->n_children; i++) {
     const char* const wrong =
-        arroyo_udf_c_read_column(batch, batch->children[i], arguments->children[i]->format[0], &columns[i]);
+        arroyo_udf_c_read_column(batch, batch->children[i], arguments->children[i], &columns[i], &items[i]);
     if (wrong != NULL)
       return arroyo_udf_c_fail(error, ARROYO_UDF_INVALID_ARGUMENT, "plugin %s, function %s: argument %s %s",
                                ARROYO_UDF_PLUGIN_NAME, name, arguments->children[i]->name, wrong);
@@ -174,7 +176,7 @@ static inline arroyo_udf_status arroyo_udf_c_run_function(const arroyo_udf_c_plu
                              ARROYO_UDF_PLUGIN_NAME, name);
   }
   *schema = result->errors != 0 ? function->values_and_errors : function->values;
-  arroyo_udf_c_export(result, function->function.returns->format[0] == 'u', results);
+  arroyo_udf_c_export(result, function->function.returns->format[0], results);
   batch->release(batch);
   return ARROYO_UDF_OK;
 }
@@ -207,6 +209,7 @@ static inline arroyo_udf_status arroyo_udf_c_run_function(const arroyo_udf_c_plu
   ARROYO_UDF_C_PASTE(ARROYO_UDF_C_EACH_, ARROYO_UDF_C_COUNT(__VA_ARGS__))(m, s, x, __VA_ARGS__)
 #define ARROYO_UDF_C_COMMA() ,
 #define ARROYO_UDF_C_NOTHING()
+#define ARROYO_UDF_C_UNPACK(...) __VA_ARGS__
 #define ARROYO_UDF_C_TYPE_OF(type, name) type
 #define ARROYO_UDF_C_NAME_OF(type, name) name
 #define ARROYO_UDF_C_STRING_(text) #text
@@ -227,72 +230,88 @@ static inline arroyo_udf_status arroyo_udf_c_run_function(const arroyo_udf_c_plu
 #define ARROYO_UDF_C_CHILD(function, argument) (struct ArrowSchema*)&ARROYO_UDF_C_SCHEMA_OF(function, argument)
 #define ARROYO_UDF_C_COLUMN(function, argument) \
   const arroyo_udf_c_column ARROYO_UDF_C_COLUMN_OF(argument) = *columns++;
-#define ARROYO_UDF_C_CHECK(function, argument)                                                              \
-  if (failure == NULL) {                                                                                    \
-    failure = ARROYO_UDF_C_OF(check, argument)(ARROYO_UDF_C_COLUMN_OF(argument), row);                      \
-    if (__builtin_expect(failure != NULL, 0))                                                               \
-      failure = arroyo_udf_c_unreadable(ARROYO_UDF_C_STRING(ARROYO_UDF_C_NAME_OF argument), failure);       \
+#define ARROYO_UDF_C_CHECK(function, argument)                                                        \
+  if (failure == NULL) {                                                                              \
+    failure = ARROYO_UDF_C_OF(check, argument)(ARROYO_UDF_C_COLUMN_OF(argument), row);                \
+    if (__builtin_expect(failure != NULL, 0))                                                         \
+      failure = arroyo_udf_c_unreadable(ARROYO_UDF_C_STRING(ARROYO_UDF_C_NAME_OF argument), failure); \
   }
 #define ARROYO_UDF_C_VALUE(function, argument) ARROYO_UDF_C_OF(load, argument)(ARROYO_UDF_C_COLUMN_OF(argument), row)
 
-#define ARROYO_UDF_C_ROW(name, result_type, ...)                                                              \
-  {                                                                                                           \
-    arroyo_udf_c_out_##result_type value = arroyo_udf_c_begin_##result_type(sink);                            \
-    const char* failure = NULL;                                                                               \
-    ARROYO_UDF_C_EACH(ARROYO_UDF_C_CHECK, ARROYO_UDF_C_NOTHING, name, __VA_ARGS__)                            \
-    if (failure == NULL)                                                                                      \
-      failure = name(ARROYO_UDF_C_EACH(ARROYO_UDF_C_VALUE, ARROYO_UDF_C_COMMA, name, __VA_ARGS__), &value);   \
-    if (failure == NULL) failure = arroyo_udf_c_store_##result_type(sink, row, value);                        \
-    if (failure != NULL) {                                                                                    \
-      arroyo_udf_c_skip_##result_type(sink, row);                                                             \
-      arroyo_udf_c_no_value(result, ARROYO_UDF_PLUGIN_NAME "." #name, row, failure);                          \
-    }                                                                                                         \
+/* One row. `id` begins the names of what belongs to it, and `called` is a function of C; the text of an error has the
+ * name `shown`. */
+#define ARROYO_UDF_C_ROW(id, called, shown, result_type, ...)                                               \
+  {                                                                                                         \
+    arroyo_udf_c_out_##result_type value = arroyo_udf_c_begin_##result_type(sink);                          \
+    const char* failure = NULL;                                                                             \
+    ARROYO_UDF_C_EACH(ARROYO_UDF_C_CHECK, ARROYO_UDF_C_NOTHING, id, __VA_ARGS__)                            \
+    if (failure == NULL)                                                                                    \
+      failure = called(ARROYO_UDF_C_EACH(ARROYO_UDF_C_VALUE, ARROYO_UDF_C_COMMA, id, __VA_ARGS__), &value); \
+    if (failure == NULL) failure = arroyo_udf_c_store_##result_type(sink, row, value);                      \
+    if (failure != NULL) {                                                                                  \
+      arroyo_udf_c_skip_##result_type(sink, row);                                                           \
+      arroyo_udf_c_no_value(result, ARROYO_UDF_PLUGIN_NAME "." shown, row, failure);                        \
+    }                                                                                                       \
+  }
+#define ARROYO_UDF_C_ROWS(id, called, shown, result_type, ...)                                          \
+  static void arroyo_udf_c_##id##_loop(const arroyo_udf_c_column* columns, arroyo_udf_c_result* result, \
+                                       int64_t first, int64_t count, uint64_t wanted) {                 \
+    ARROYO_UDF_C_EACH(ARROYO_UDF_C_COLUMN, ARROYO_UDF_C_NOTHING, id, __VA_ARGS__)                       \
+    const arroyo_udf_c_sink sink = arroyo_udf_c_sink_of(result);                                        \
+    if (wanted == UINT64_MAX) {                                                                         \
+      for (int64_t row = first; row < first + count; row++)                                             \
+        ARROYO_UDF_C_ROW(id, called, shown, result_type, __VA_ARGS__)                                   \
+      return;                                                                                           \
+    }                                                                                                   \
+    for (int64_t row = first; row < first + count; row++)                                               \
+      if (wanted >> (row - first) & 1)                                                                  \
+        ARROYO_UDF_C_ROW(id, called, shown, result_type, __VA_ARGS__)                                   \
+      else                                                                                              \
+        arroyo_udf_c_skip_##result_type(sink, row);                                                     \
   }
 
-/* The function's types, as `describe` shows them. */
-#define ARROYO_UDF_C_SIGNATURE(name, result_type, ...)                                                     \
-  ARROYO_UDF_C_EACH(ARROYO_UDF_C_ARGUMENT, ARROYO_UDF_C_NOTHING, name, __VA_ARGS__)                        \
-  static struct ArrowSchema* const arroyo_udf_c_##name##_children[] = {                                    \
-      ARROYO_UDF_C_EACH(ARROYO_UDF_C_CHILD, ARROYO_UDF_C_COMMA, name, __VA_ARGS__)};                       \
-  static const struct ArrowSchema arroyo_udf_c_##name##_arguments = ARROYO_UDF_C_SCHEMA(                   \
-      "+s", "", 0, ARROYO_UDF_C_COUNT(__VA_ARGS__), (struct ArrowSchema**)arroyo_udf_c_##name##_children); \
-  static const struct ArrowSchema arroyo_udf_c_##name##_returns =                                          \
-      ARROYO_UDF_C_SCHEMA(arroyo_udf_c_format_##result_type, "", arroyo_udf_c_flags_##result_type, 0, NULL);
+/* What a function takes and answers, as `describe` shows it; ... after a result's type are the number of its children,
+ * and their list. */
+#define ARROYO_UDF_C_ARGUMENTS(id, ...)                                                \
+  ARROYO_UDF_C_EACH(ARROYO_UDF_C_ARGUMENT, ARROYO_UDF_C_NOTHING, id, __VA_ARGS__)      \
+  static struct ArrowSchema* const arroyo_udf_c_##id##_children[] = {                  \
+      ARROYO_UDF_C_EACH(ARROYO_UDF_C_CHILD, ARROYO_UDF_C_COMMA, id, __VA_ARGS__)};     \
+  static const struct ArrowSchema arroyo_udf_c_##id##_arguments = ARROYO_UDF_C_SCHEMA( \
+      "+s", "", 0, ARROYO_UDF_C_COUNT(__VA_ARGS__), (struct ArrowSchema**)arroyo_udf_c_##id##_children);
+#define ARROYO_UDF_C_RETURNS(id, result_type, ...)              \
+  static const struct ArrowSchema arroyo_udf_c_##id##_returns = \
+      ARROYO_UDF_C_SCHEMA(arroyo_udf_c_format_##result_type, "", arroyo_udf_c_flags_##result_type, __VA_ARGS__);
+#define ARROYO_UDF_C_SIGNATURE(id, result_type, ...) \
+  ARROYO_UDF_C_ARGUMENTS(id, __VA_ARGS__)            \
+  ARROYO_UDF_C_RETURNS(id, result_type, 0, NULL)
 
-#define ARROYO_UDF_C_FUNCTION(name, documentation, volatility, result_type, ...)                             \
-  const char* name(ARROYO_UDF_C_EACH(ARROYO_UDF_C_PARAMETER, ARROYO_UDF_C_COMMA, name, __VA_ARGS__),         \
-                   arroyo_udf_c_out_##result_type* out);                                                     \
-  ARROYO_UDF_C_SIGNATURE(name, result_type, __VA_ARGS__)                                                     \
-  static const struct ArrowSchema arroyo_udf_c_##name##_value =                                              \
-      ARROYO_UDF_C_SCHEMA(arroyo_udf_c_format_##result_type, "value", ARROW_FLAG_NULLABLE, 0, NULL);         \
-  static struct ArrowSchema* const arroyo_udf_c_##name##_fields[] = {                                        \
-      (struct ArrowSchema*)&arroyo_udf_c_##name##_value, (struct ArrowSchema*)&arroyo_udf_c_outcome_schema,  \
-      (struct ArrowSchema*)&arroyo_udf_c_error_schema};                                                      \
-  static const struct ArrowSchema arroyo_udf_c_##name##_values =                                             \
-      ARROYO_UDF_C_SCHEMA("+s", "", 0, 1, (struct ArrowSchema**)arroyo_udf_c_##name##_fields);               \
-  static const struct ArrowSchema arroyo_udf_c_##name##_values_and_errors =                                  \
-      ARROYO_UDF_C_SCHEMA("+s", "", 0, 3, (struct ArrowSchema**)arroyo_udf_c_##name##_fields);               \
-  static void arroyo_udf_c_##name##_rows(const arroyo_udf_c_column* columns, arroyo_udf_c_result* result,    \
-                                         int64_t first, int64_t count, uint64_t wanted) {                    \
-    ARROYO_UDF_C_EACH(ARROYO_UDF_C_COLUMN, ARROYO_UDF_C_NOTHING, name, __VA_ARGS__)                          \
-    const arroyo_udf_c_sink sink = {result->values, &result->text};                                          \
-    if (wanted == UINT64_MAX) {                                                                              \
-      for (int64_t row = first; row < first + count; row++) ARROYO_UDF_C_ROW(name, result_type, __VA_ARGS__) \
-      return;                                                                                                \
-    }                                                                                                        \
-    for (int64_t row = first; row < first + count; row++)                                                    \
-      if (wanted >> (row - first) & 1)                                                                       \
-        ARROYO_UDF_C_ROW(name, result_type, __VA_ARGS__)                                                     \
-      else                                                                                                   \
-        arroyo_udf_c_skip_##result_type(sink, row);                                                          \
-  }                                                                                                          \
-  static const arroyo_udf_c_function arroyo_udf_c_##name##_function = {                                      \
-      {sizeof(arroyo_udf_function), #name, ARROYO_UDF_SYNC, 0, &arroyo_udf_c_##name##_arguments,             \
-       &arroyo_udf_c_##name##_returns, NULL, documentation, volatility, 0, 0, 0},                            \
-      NULL,                                                                                                  \
-      &arroyo_udf_c_##name##_values,                                                                         \
-      &arroyo_udf_c_##name##_values_and_errors,                                                              \
-      arroyo_udf_c_##name##_rows}
+/* A function that `run` calls, by its loop over rows. Not constant, because of the aggregates beside it: see
+ * arroyo_udf_c_table.h. */
+#define ARROYO_UDF_C_RUN(id, shown, kind, documentation, volatility, result_type, ...)                    \
+  static const struct ArrowSchema arroyo_udf_c_##id##_value =                                             \
+      ARROYO_UDF_C_SCHEMA(arroyo_udf_c_format_##result_type, "value", ARROW_FLAG_NULLABLE, __VA_ARGS__);  \
+  static struct ArrowSchema* const arroyo_udf_c_##id##_fields[] = {                                       \
+      (struct ArrowSchema*)&arroyo_udf_c_##id##_value, (struct ArrowSchema*)&arroyo_udf_c_outcome_schema, \
+      (struct ArrowSchema*)&arroyo_udf_c_error_schema};                                                   \
+  static const struct ArrowSchema arroyo_udf_c_##id##_values =                                            \
+      ARROYO_UDF_C_SCHEMA("+s", "", 0, 1, (struct ArrowSchema**)arroyo_udf_c_##id##_fields);              \
+  static const struct ArrowSchema arroyo_udf_c_##id##_values_and_errors =                                 \
+      ARROYO_UDF_C_SCHEMA("+s", "", 0, 3, (struct ArrowSchema**)arroyo_udf_c_##id##_fields);              \
+  static arroyo_udf_c_function arroyo_udf_c_##id##_function = {                                           \
+      {sizeof(arroyo_udf_function), shown, kind, 0, &arroyo_udf_c_##id##_arguments,                       \
+       &arroyo_udf_c_##id##_returns, NULL, documentation, volatility, 0, 0, 0},                           \
+      NULL,                                                                                               \
+      NULL,                                                                                               \
+      &arroyo_udf_c_##id##_values,                                                                        \
+      &arroyo_udf_c_##id##_values_and_errors,                                                             \
+      arroyo_udf_c_##id##_loop}
+
+#define ARROYO_UDF_C_FUNCTION(name, documentation, volatility, result_type, ...)                     \
+  const char* name(ARROYO_UDF_C_EACH(ARROYO_UDF_C_PARAMETER, ARROYO_UDF_C_COMMA, name, __VA_ARGS__), \
+                   arroyo_udf_c_out_##result_type* out);                                             \
+  ARROYO_UDF_C_SIGNATURE(name, result_type, __VA_ARGS__)                                             \
+  ARROYO_UDF_C_ROWS(name, name, #name, result_type, __VA_ARGS__)                                     \
+  ARROYO_UDF_C_RUN(name, #name, ARROYO_UDF_SYNC, documentation, volatility, result_type, 0, NULL)
 /* One more expansion, because `bool` may be a macro. */
 #define ARROYO_UDF_C_FUNCTION_(name, ...) ARROYO_UDF_C_FUNCTION(name, __VA_ARGS__)
 

@@ -1,5 +1,8 @@
 /* arroyo_udf_c_table.h: what ARROYO_UDF_PLUGIN makes of all functions: the descriptor, `run` and the table. A part of
- * arroyo_udf_plugin.h. All of it is constant: nothing runs when the library is opened. */
+ * arroyo_udf_plugin.h.
+ *
+ * The steps of aggregates stand behind all functions that the author has named, and an aggregate says where. No
+ * constant expression can count them in C, so this is done when the library is opened; no code of the author runs. */
 #ifndef ARROYO_UDF_C_TABLE_H
 #define ARROYO_UDF_C_TABLE_H
 
@@ -9,31 +12,50 @@
 
 #include "arroyo_udf_c_slots.h"
 
-#define ARROYO_UDF_C_FUNCTION_OF(x, name) &arroyo_udf_c_##name##_function
-#define ARROYO_UDF_C_DESCRIPTION_OF(x, name) &arroyo_udf_c_##name##_function.function
+/* Fills in the lists, which have room, and their length. */
+static inline void arroyo_udf_c_number_functions(arroyo_udf_c_function* const* named, uint32_t n_named,
+                                                 const arroyo_udf_c_function** functions,
+                                                 const arroyo_udf_function** descriptions,
+                                                 arroyo_udf_descriptor* descriptor) {
+  uint32_t n = n_named;
+  for (uint32_t i = 0; i < n_named; i++) {
+    functions[i] = named[i];
+    if (named[i]->steps == NULL) continue;
+    named[i]->function.first_step = n;
+    for (int step = 0; step < 3; step++) functions[n++] = named[i]->steps[step];
+  }
+  for (uint32_t i = 0; i < n; i++) descriptions[i] = &functions[i]->function;
+  descriptor->n_functions = n;
+}
 
-#define ARROYO_UDF_C_PLUGIN(...)                                                                              \
-  static const arroyo_udf_c_function* const arroyo_udf_c_functions[] = {                                      \
-      ARROYO_UDF_C_EACH(ARROYO_UDF_C_FUNCTION_OF, ARROYO_UDF_C_COMMA, 0, __VA_ARGS__)};                       \
-  static const arroyo_udf_function* const arroyo_udf_c_descriptions[] = {                                     \
-      ARROYO_UDF_C_EACH(ARROYO_UDF_C_DESCRIPTION_OF, ARROYO_UDF_C_COMMA, 0, __VA_ARGS__)};                    \
-  static const arroyo_udf_descriptor arroyo_udf_c_descriptor = {sizeof(arroyo_udf_descriptor),                \
-                                                                ARROYO_UDF_PLUGIN_NAME,                       \
-                                                                "c",                                          \
-                                                                ARROYO_UDF_TOOLKIT_VERSION,                   \
-                                                                ARROYO_UDF_PLUGIN_HASH,                       \
-                                                                ARROYO_UDF_C_COUNT(__VA_ARGS__),              \
-                                                                arroyo_udf_c_descriptions};                   \
-  ARROYO_UDF_C_LINKAGE const arroyo_udf_c_plugin arroyo_udf_c_this_plugin = {&arroyo_udf_c_descriptor,        \
-                                                                             arroyo_udf_c_functions};         \
-  ARROYO_UDF_C_LINKAGE arroyo_udf_status arroyo_udf_c_run(uint32_t function, struct ArrowArray* arguments,    \
-                                                          const arroyo_udf_batch_context* context,            \
-                                                          struct ArrowArray* results,                         \
-                                                          const struct ArrowSchema** schema,                  \
-                                                          arroyo_udf_error* error) {                          \
-    return arroyo_udf_c_run_function(&arroyo_udf_c_this_plugin, function, arguments, context, results,        \
-                                     schema, error);                                                          \
-  }                                                                                                           \
+#define ARROYO_UDF_C_FUNCTION_OF(x, name) &arroyo_udf_c_##name##_function
+
+#define ARROYO_UDF_C_PLUGIN(...)                                                                               \
+  static arroyo_udf_c_function* const arroyo_udf_c_named[] = {                                                 \
+      ARROYO_UDF_C_EACH(ARROYO_UDF_C_FUNCTION_OF, ARROYO_UDF_C_COMMA, 0, __VA_ARGS__)};                        \
+  static const arroyo_udf_c_function* arroyo_udf_c_functions[4 * ARROYO_UDF_C_COUNT(__VA_ARGS__)];             \
+  static const arroyo_udf_function* arroyo_udf_c_descriptions[4 * ARROYO_UDF_C_COUNT(__VA_ARGS__)];            \
+  static arroyo_udf_descriptor arroyo_udf_c_descriptor = {sizeof(arroyo_udf_descriptor),                       \
+                                                          ARROYO_UDF_PLUGIN_NAME,                              \
+                                                          "c",                                                 \
+                                                          ARROYO_UDF_TOOLKIT_VERSION,                          \
+                                                          ARROYO_UDF_PLUGIN_HASH,                              \
+                                                          0,                                                   \
+                                                          arroyo_udf_c_descriptions};                          \
+  __attribute__((constructor)) static void arroyo_udf_c_when_opened(void) {                                    \
+    arroyo_udf_c_number_functions(arroyo_udf_c_named, ARROYO_UDF_C_COUNT(__VA_ARGS__), arroyo_udf_c_functions, \
+                                  arroyo_udf_c_descriptions, &arroyo_udf_c_descriptor);                        \
+  }                                                                                                            \
+  ARROYO_UDF_C_LINKAGE const arroyo_udf_c_plugin arroyo_udf_c_this_plugin = {&arroyo_udf_c_descriptor,         \
+                                                                             arroyo_udf_c_functions};          \
+  ARROYO_UDF_C_LINKAGE arroyo_udf_status arroyo_udf_c_run(uint32_t function, struct ArrowArray* arguments,     \
+                                                          const arroyo_udf_batch_context* context,             \
+                                                          struct ArrowArray* results,                          \
+                                                          const struct ArrowSchema** schema,                   \
+                                                          arroyo_udf_error* error) {                           \
+    return arroyo_udf_c_run_function(&arroyo_udf_c_this_plugin, function, arguments, context, results,         \
+                                     schema, error);                                                           \
+  }                                                                                                            \
   ARROYO_UDF_C_TABLE
 
 /* ---- The table of a plugin with sync functions only ------------------------------------------------------------- */

@@ -28,6 +28,45 @@
  * arguments, a plugin 1 to 16 functions. A declaration that does not match the function is a compiler error
  * ("conflicting types"). For functions that wait for something, see arroyo_udf_async.h.
  *
+ * AGGREGATES take the rows of a group, and give one value. The state of a group is plain data, without pointers: it
+ * begins as zeros, and hosts copy it, keep it, and hand it to other processes that have loaded this build.
+ *
+ *     typedef struct { double logs; int64_t count; } geometric_mean_state;
+ *
+ *     static const char* geometric_mean_update(geometric_mean_state* state, double value) {     once for each row
+ *       if (value <= 0) return arroyo_udf_failure("%g is not positive", value);
+ *       state->logs += log(value);
+ *       state->count++;
+ *       return NULL;
+ *     }
+ *     static const char* geometric_mean_merge(geometric_mean_state* state, const geometric_mean_state* other) {
+ *       state->logs += other->logs;
+ *       state->count += other->count;
+ *       return NULL;
+ *     }
+ *     static const char* geometric_mean_finish(const geometric_mean_state* state, double* out) {
+ *       if (state->count == 0) return arroyo_udf_null;
+ *       *out = exp(state->logs / (double)state->count);
+ *       return NULL;
+ *     }
+ *     ARROYO_UDF_AGGREGATE(geometric_mean, nullable_float64, (float64, value));
+ *
+ * A row with a null in an argument that is not nullable is left out. A group in which one row fails is an error.
+ *
+ * TABLE FUNCTIONS give any number of rows for one. Their columns have names, and the types that arguments have; the
+ * declaration comes first, because it makes NAME_rows and NAME_emit, which adds a row.
+ *
+ *     ARROYO_UDF_TABLE_FUNCTION(letters, ((utf8, letter), (int64, place)), (utf8, text));
+ *     static const char* letters(arroyo_udf_utf8 text, letters_rows* out) {
+ *       for (size_t i = 0; i < text.length; i++) {
+ *         const arroyo_udf_utf8 letter = {text.data + i, 1};
+ *         letters_emit(out, letter, (int64_t)i);                  texts are copied
+ *       }
+ *       return NULL;
+ *     }
+ *
+ * If the function fails, its rows are dropped. A null in an argument that is not nullable gives no rows.
+ *
  * Names that begin with arroyo_udf_c_ are private to these headers.
  */
 #ifndef ARROYO_UDF_PLUGIN_H
@@ -71,14 +110,34 @@ __attribute__((unused)) static const char arroyo_udf_null[] = "null";
 #define ARROYO_UDF_DESCRIBED_FUNCTION(name, documentation, volatility, result_type, ...) \
   ARROYO_UDF_C_FUNCTION_(name, documentation, volatility, result_type, __VA_ARGS__)
 
+/* Write it after NAME_state and the three functions of an aggregate, with its name, the type of its result, then (type,
+ * name) for each argument. See AGGREGATES above. */
+#define ARROYO_UDF_AGGREGATE(name, result_type, ...) \
+  ARROYO_UDF_DESCRIBED_AGGREGATE(name, NULL, 0, result_type, __VA_ARGS__)
+
+/* Write it before the function's definition, with its name, the columns of its rows, then (type, name) for each
+ * argument. See TABLE FUNCTIONS above. */
+#define ARROYO_UDF_TABLE_FUNCTION(name, columns, ...) \
+  ARROYO_UDF_DESCRIBED_TABLE_FUNCTION(name, NULL, 0, columns, __VA_ARGS__)
+
+/* As ARROYO_UDF_DESCRIBED_FUNCTION. */
+#define ARROYO_UDF_DESCRIBED_AGGREGATE(name, documentation, volatility, result_type, ...) \
+  ARROYO_UDF_C_AGGREGATE_(name, documentation, volatility, result_type, __VA_ARGS__)
+#define ARROYO_UDF_DESCRIBED_TABLE_FUNCTION(name, documentation, volatility, columns, ...) \
+  ARROYO_UDF_C_TABLE_FUNCTION_(name, documentation, volatility, columns, __VA_ARGS__)
+
 /* Once, at the end of the file: all functions, in the order in which hosts see them. */
 #define ARROYO_UDF_PLUGIN(...) ARROYO_UDF_C_PLUGIN(__VA_ARGS__)
 
 /* ---- The implementation: each part needs those before it --------------------------------------------------------- */
 
 #include "arroyo_udf_c_arrays.h"
+#include "arroyo_udf_c_rows.h"
+#include "arroyo_udf_c_results.h"
 #include "arroyo_udf_c_types.h"
 #include "arroyo_udf_c_functions.h"
+#include "arroyo_udf_c_aggregates.h"
+#include "arroyo_udf_c_table_functions.h"
 #include "arroyo_udf_c_table.h"
 
 #endif /* ARROYO_UDF_PLUGIN_H */

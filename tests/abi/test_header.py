@@ -21,7 +21,32 @@ static const char* either(bool left, arroyo_udf_nullable_bool right, bool* out) 
 }
 ARROYO_UDF_DESCRIBED_FUNCTION(either, "Left, or right.", ARROYO_UDF_IMMUTABLE, nullable_bool, (bool, left),
                               (nullable_bool, right));
-ARROYO_UDF_PLUGIN(length, either);
+typedef struct {
+  int64_t longest;
+  bool any;
+} longest_state;
+static const char* longest_update(longest_state* state, arroyo_udf_utf8 text, arroyo_udf_nullable_bool wanted) {
+  const int64_t length = wanted.is_null || wanted.value ? (int64_t)text.length : 0;
+  if (length > state->longest) state->longest = length;
+  return NULL;
+}
+static const char* longest_merge(longest_state* state, const longest_state* other) {
+  if (other->longest > state->longest) state->longest = other->longest;
+  return NULL;
+}
+static const char* longest_finish(const longest_state* state, bool* out) {
+  *out = state->longest > 10;
+  return NULL;
+}
+ARROYO_UDF_AGGREGATE(longest, bool, (utf8, text), (nullable_bool, wanted));
+ARROYO_UDF_TABLE_FUNCTION(halves, ((utf8, half), (bool, second), (nullable_float32, share)), (utf8, text));
+static const char* halves(arroyo_udf_utf8 text, halves_rows* out) {
+  const arroyo_udf_nullable_float32 share = {0.5F, text.length == 0};
+  halves_emit(out, text, false, share);
+  halves_emit(out, text, true, share);
+  return NULL;
+}
+ARROYO_UDF_PLUGIN(length, longest, either, halves);
 """
 ASYNC = """
 #include "arroyo_udf_async.h"
@@ -39,7 +64,24 @@ ARROYO_UDF_ASYNC_FUNCTION(later, (), bool, (bool, first), (nullable_bool, second
 static void slower(const arroyo_udf_call* call, float x) { arroyo_udf_complete_float32(call->token, x); }
 ARROYO_UDF_DESCRIBED_ASYNC_FUNCTION(slower, "Slower.", ARROYO_UDF_VOLATILE,
                                     (.options.timeout_ns = ARROYO_UDF_SECOND), nullable_float32, (float32, x));
-ARROYO_UDF_PLUGIN(same, later, slower);
+typedef struct {
+  uint64_t rows;
+} rows_state;
+static const char* rows_update(rows_state* state, int64_t x) {
+  (void)x;
+  state->rows++;
+  return NULL;
+}
+static const char* rows_merge(rows_state* state, const rows_state* other) {
+  state->rows += other->rows;
+  return NULL;
+}
+static const char* rows_finish(const rows_state* state, uint64_t* out) {
+  *out = state->rows;
+  return NULL;
+}
+ARROYO_UDF_AGGREGATE(rows, uint64, (int64, x));
+ARROYO_UDF_PLUGIN(same, later, slower, rows);
 """
 
 
@@ -66,7 +108,8 @@ def test_compiles_without_a_warning(plain_cc, standard, source):
 
 def test_plugin_compiled_as_cpp_exports_the_table(plain_cc, open_plugin):
     library = plain_cc(PLUGIN, "-std=c++17", "-fPIC", "-shared", "-fvisibility=hidden", "-Wall", "-Werror", cpp=True)
-    assert list(open_plugin(library).numbers) == ["length", "either"]
+    steps = ["longest.update", "longest.merge", "longest.finish"]
+    assert list(open_plugin(library).numbers) == ["length", "longest", "either", "halves", *steps]
 
 
 def test_the_sample_compiles(plain_cc):

@@ -23,6 +23,45 @@ def test_helpers_with_exact_buffers_and_counted_releases(plain_cc, bare):
     assert done.stdout == "2376 batches are right\n"
 
 
+def groups(plain_cc, bare, *flags):
+    """Runs exact_groups.c over groups.c, both with AddressSanitizer."""
+    library = plain_cc(HERE / "groups.c", *flags, *SANITIZED, *LIBRARY, libraries=["-lm"])
+    return bare(plain_cc(HERE / "exact_groups.c", *SANITIZED, libraries=["-ldl"]), library)
+
+
+@pytest.mark.once
+def test_groups_and_rows_with_exact_buffers(plain_cc, bare):
+    done = groups(plain_cc, bare)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "174 batches are right\n"
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(
+    ("part", "old", "new", "seen"),
+    [
+        ("results", "  arroyo_udf_c_free_rows(result->rows);\n", "", "LeakSanitizer"),
+        ("arrays", "  column->offset = array->offset + first;", "  column->offset = array->offset;", "exact_groups.c"),
+    ],
+    ids=["rows never freed", "no offset"],
+)
+def test_the_host_of_groups_notices_mistakes(plain_cc, bare, tmp_path, part, old, new, seen):
+    done = groups(plain_cc, bare, f"-I{changed(tmp_path, part, old, new)}")
+    assert done.returncode != 0
+    assert seen in done.stderr
+
+
+def changed(folder, part, old, new):
+    """A folder with the headers, of which one is changed."""
+    include = folder / "include"
+    shutil.copytree(HERE.parents[1] / "native" / "include", include)
+    header = include / f"arroyo_udf_c_{part}.h"
+    text = header.read_text()
+    assert text.count(old) == 1
+    header.write_text(text.replace(old, new))
+    return include
+
+
 @pytest.mark.once
 @pytest.mark.parametrize(
     ("part", "old", "new", "seen"),
@@ -33,12 +72,7 @@ def test_helpers_with_exact_buffers_and_counted_releases(plain_cc, bare):
     ids=["one byte too many", "never released"],
 )
 def test_the_exact_host_notices_mistakes(plain_cc, bare, tmp_path, part, old, new, seen):
-    include = tmp_path / "include"
-    shutil.copytree(HERE.parents[1] / "native" / "include", include)
-    header = include / f"arroyo_udf_c_{part}.h"
-    text = header.read_text()
-    assert text.count(old) == 1
-    header.write_text(text.replace(old, new))
+    include = changed(tmp_path, part, old, new)
     source = "#define FIRST_HALF 0\n" + (HERE / "functions.c").read_text()
     done = bare(plain_cc(HERE / "exact.c", *SANITIZED), plain_cc(source, f"-I{include}", *SANITIZED, *LIBRARY))
     assert done.returncode != 0

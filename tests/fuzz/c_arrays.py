@@ -167,7 +167,7 @@ def value(node: Node, type_: Type, row: int, sees_nulls: bool, whole: bool = Fal
             for child, child_type in zip(node.children or [], type_.children, strict=True)
             if child
         ]
-    start, end = _span(node, type_, row)
+    start, end = span(node, type_, row)
     if type_.format in ("+l", "+L"):
         items = (node.children or [])[0]
         assert items is not None
@@ -189,14 +189,15 @@ def check_offsets(node: Node, type_: Type, row: int) -> None:
     """The offsets of a row and of its items, whether null or not."""
     items = range(node.offset + row, node.offset + row + 1)
     if type_.format in OFFSETS:
-        items = range(*_span(node, type_, row))
+        items = range(*span(node, type_, row))
     for child, child_type in zip(node.children or [], type_.children, strict=True):
         assert child is not None
         for item in items:
             check_offsets(child, child_type, item)
 
 
-def _span(node: Node, type_: Type, row: int) -> tuple[int, int]:
+def span(node: Node, type_: Type, row: int) -> tuple[int, int]:
+    """Where a row begins and ends. Raises UnreadableError."""
     start, end, last = (node.offset_at(type_, node.offset + i) for i in (row, row + 1, node.length))
     if not 0 <= start <= end <= last:
         raise UnreadableError

@@ -33,6 +33,33 @@ static const char* last(int64_t a, arroyo_udf_nullable_utf8 b, int16_t c, arroyo
 }
 ARROYO_UDF_FUNCTION(last, utf8, (int64, a), (nullable_utf8, b), (int16, c), (utf8, d));
 
+/* The sum of x, and the bytes of y, of the rows in which x is not null. */
+typedef struct {
+  uint64_t sum, bytes;
+} total_state;
+static const char* total_update(total_state* state, int64_t x, arroyo_udf_nullable_utf8 y) {
+  state->sum += (uint64_t)x;
+  if (!y.is_null) state->bytes += y.value.length;
+  return NULL;
+}
+static const char* total_merge(total_state* state, const total_state* other) {
+  state->sum += other->sum;
+  state->bytes += other->bytes;
+  return NULL;
+}
+static const char* total_finish(const total_state* state, uint64_t* out) {
+  *out = state->sum ^ state->bytes;
+  return NULL;
+}
+ARROYO_UDF_AGGREGATE(total, uint64, (int64, x), (nullable_utf8, y));
+
+ARROYO_UDF_TABLE_FUNCTION(rows_of, ((nullable_utf8, text), (bool, flag)), (nullable_utf8, text), (bool, flag));
+static const char* rows_of(arroyo_udf_nullable_utf8 text, bool flag, rows_of_rows* out) {
+  rows_of_emit(out, text, flag);
+  rows_of_emit(out, text, !flag);
+  return NULL;
+}
+
 static void async_same_int64(const arroyo_udf_call* call, int64_t x) { arroyo_udf_complete_int64(call->token, x); }
 ARROYO_UDF_ASYNC_FUNCTION(async_same_int64, (), int64, (int64, x));
 
@@ -49,4 +76,4 @@ static void async_last(const arroyo_udf_call* call, int64_t a, arroyo_udf_nullab
 ARROYO_UDF_ASYNC_FUNCTION(async_last, (), utf8, (int64, a), (nullable_utf8, b), (int16, c), (utf8, d));
 
 ARROYO_UDF_PLUGIN(same_bool, same_int8, same_int32, same_int64, same_float64, same_utf8, same_nullable_utf8, last,
-                  async_same_int64, async_same_utf8, async_last);
+                  async_same_int64, async_same_utf8, async_last, total, rows_of);

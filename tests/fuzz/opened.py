@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
-from c_arrays import Exported, Node, Regions, Type, UnreadableError, check_offsets, value
+from c_arrays import Exported, Node, Regions, Type, UnreadableError, check_offsets, span, value
 
 from arroyo_udf_plugin._cdef import ffi
 from arroyo_udf_plugin._native import check_run, layout
 
 OK, WOULD_BLOCK, READY, END, STUCK, INVALID_ARGUMENT, INVALID_STATE = 0, 1, 2, 3, 4, 16, 17
 ERRORS = range(16, 23)
-SYNC, NULLABLE = 1, 2
+SYNC, ASYNC, AGGREGATE, NULLABLE = 1, 2, 3, 2
 
 
 class FoundError(Exception):
@@ -28,7 +28,7 @@ class Function:
     def __init__(self, plugin: Plugin, number: int, described: Any) -> None:
         self.plugin, self.number = plugin, number
         self.name = ffi.string(described.name).decode()
-        self.is_sync, self.is_vectorized = described.kind == SYNC, bool(described.vectorized)
+        self.is_sync, self.is_vectorized = described.kind != ASYNC, bool(described.vectorized)
         children = [described.arguments.children[i] for i in range(described.arguments.n_children)]
         self.types = [_type(child) for child in children]
         self.nullable = [bool(child.flags & NULLABLE) for child in children]
@@ -50,6 +50,8 @@ class Function:
         nulls = [batch.is_null(row) or column.is_null(at) for column in columns]
         if not self.is_vectorized and any(n and not nullable for n, nullable in zip(nulls, self.nullable, strict=True)):
             return "value", None
+        if self.name == "total.update":
+            return _updated(columns, self.types, at)
         arguments = []
         for i, (column, type_, null) in enumerate(zip(columns, self.types, nulls, strict=True)):
             try:
@@ -60,9 +62,14 @@ class Function:
                 )
             except UnreadableError:
                 return "error", None
+        if self.name.startswith("total."):
+            return _total(arguments, merges=self.name == "total.merge")
         return "value", self.answer(arguments)
 
     def answer(self, arguments: list[Any]) -> Any:
+        if self.name == "rows_of":
+            text, flag = arguments
+            return [{"text": text, "flag": flag}, {"text": text, "flag": not flag}]
         what = self.name.removeprefix("async_").split("_")[0]
         x = arguments[-1]
         if what == "joined":
@@ -78,12 +85,55 @@ def _type(schema: Any) -> Type:
     return Type(ffi.string(schema.format).decode(), children)
 
 
+def _sums(state: bytes | None) -> tuple[int, int]:
+    """What a state of `total` has: two numbers of 64 bits; null is that of a new group."""
+    state = bytes(16) if state is None else state
+    if len(state) != 16:
+        raise UnreadableError
+    return int.from_bytes(state[:8], "little"), int.from_bytes(state[8:], "little")
+
+
+def _state(total: int, size: int) -> bytes:
+    return b"".join((number % 2**64).to_bytes(8, "little") for number in (total, size))
+
+
+def _total(states: list[Any], merges: bool) -> tuple[str, Any]:
+    """What `total.merge` and `total.finish` must answer."""
+    try:
+        totals, sizes = zip(*map(_sums, states), strict=True)
+    except UnreadableError:
+        return "error", None
+    return "value", _state(sum(totals), sum(sizes)) if merges else totals[0] ^ sizes[0]
+
+
+def _updated(columns: list[Node], types: list[Type], at: int) -> tuple[str, Any]:
+    """What `total.update` must answer. Of a row that is left out, nothing is read."""
+    lists = columns[1:]
+    try:
+        total, size = _sums(value(columns[0], types[0], at, False))
+        spans = [span(column, type_, at) for column, type_ in zip(lists, types[1:], strict=True)]
+        if len({end - start for start, end in spans}) > 1:
+            raise UnreadableError
+        x, y = ((column.children or [])[0] for column in lists)
+        assert x is not None
+        assert y is not None
+        for i, j in zip(*(range(*each) for each in spans), strict=True):
+            added = value(x, types[1].children[0], i, False)
+            if added is not None:
+                total += added
+                size += len((value(y, types[2].children[0], j, False) or "").encode())
+    except UnreadableError:
+        return "error", None
+    return "value", _state(total, size)
+
+
 class Plugin:
     def __init__(self, path: str) -> None:
         self.table = ffi.addressof(ffi.dlopen(path, ffi.RTLD_NOW | ffi.RTLD_NODELETE).arroyo_udf_plugin)
         descriptor = self.table.describe()
         self.language = ffi.string(descriptor.language).decode()
-        self.functions = [Function(self, i, descriptor.functions[i]) for i in range(descriptor.n_functions)]
+        every = [Function(self, i, descriptor.functions[i]) for i in range(descriptor.n_functions)]
+        self.functions = [f for f in every if descriptor.functions[f.number].kind != AGGREGATE]
         self.regions = Regions()
         self.types: dict[int, Any] = {}
         self.open: list[Exported] = []  # accepted, not yet released

@@ -9,6 +9,7 @@ is printed, and ends this process with status 1. Buffers end at a guard page, so
 
 The functions of the plugin: same_* answer their argument, joined_* its items as a text, pair the two fields of a
 struct, last the last of four arguments; those that begin with async_ do the same, and whole_* get whole arrays.
+The aggregate `total` has the sum of one argument, and the bytes of the other; `rows_of` gives two rows.
 """
 
 from __future__ import annotations
@@ -136,6 +137,8 @@ WILD = [-(2**63), -(2**31), -2, -1, 0, 1, 2, 3, 4, 70, 2**60, 2**62, 2**63 - 1] 
 WILD_OFFSETS = [-(2**31), -1, 0, 1, 2, 3, 5, 2**30, 2**31 - 1]
 TEXTS = [b"", b"a", b"abcdefgh", b"caf\xc3\xa9", b"\xf0\x9f\x8e\x89", b"\xff", b"\xc3", b"\xed\xa0\x80", b"ab\0c"]
 
+STATES = [bytes(16), b"abcdefghijklmnop", b"\xff" * 16]  # of the aggregate `total`
+
 
 def arrays(chance: random.Random, type_: Type, end: int) -> Node:
     """A valid array of at least `end` rows; but for its texts."""
@@ -153,6 +156,8 @@ def arrays(chance: random.Random, type_: Type, end: int) -> Node:
     else:
         width, offsets, texts = OFFSETS[type_.format], [chance.choice([0, 0, 2])], b"\xff\xff"
         few = TEXTS[: chance.choice([3, len(TEXTS)])]
+        if type_.format == "z":
+            few = [*STATES, chance.choice(TEXTS)]
         for _ in range(total):
             text = chance.choice(few)
             texts += text

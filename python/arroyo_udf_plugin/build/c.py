@@ -35,27 +35,33 @@ ASYNC_HEADER = "arroyo_udf_async.h"
 ASYNC_FLAGS = ["-Wl,--gc-sections", "-Wl,--strip-all"]
 ASYNC_LIBRARIES = ["-lgcc_s", "-lpthread", "-ldl"]
 EXPORTED = f"{{ global: arroyo_udf_plugin; {engines.EXPORTED} local: *; }};"
-# Prints the names of a library's functions.
+# Prints the names of those functions that have a value for each row.
 _NAMES = """
 import json, sys
 from arroyo_udf_plugin import abi
 table = abi.ffi.dlopen(sys.argv[1]).arroyo_udf_plugin
 described = table.describe()
-print(json.dumps([abi.text(described.functions[number].name) for number in range(described.n_functions)]))
+functions = [described.functions[number] for number in range(described.n_functions)]
+print(json.dumps([abi.text(one.name) for one in functions if one.kind in (abi.SYNC, abi.ASYNC)]))
 """
 _NO_TABLE = "the file has no table: end it with ARROYO_UDF_PLUGIN(function, ...);"
 # How to mend what the compiler or the linker refuses, by words of its message; the first that fits.
 HINTS = {
     "conflicting types": "the types in ARROYO_UDF_FUNCTION must be those of the function: int64 is int64_t, "
     "utf8 is arroyo_udf_utf8, and the result comes last, through a pointer; "
-    "an async function has `const arroyo_udf_call*` first, and no result",
+    "an async function has `const arroyo_udf_call*` first, and no result; "
+    "NAME_update has a state first, NAME_merge two, NAME_finish one and the result; "
+    "a table function has NAME_rows* last",
     "no member named": "arroyo_udf_utf8 has data and length; arroyo_udf_nullable_T value and is_null; "
     "arroyo_udf_async init, cancel, close and options, as in .options.timeout_ns",
     "required symbol": _NO_TABLE,
     "arroyo_udf_c_this_plugin": _NO_TABLE,
+    "undefined reference": "a plugin is one .c file, linked with the C library and libm only; "
+    "an aggregate NAME has the functions NAME_update, NAME_merge and NAME_finish",
+    "_state'": "an aggregate NAME has a struct NAME_state, which is defined before its functions",
+    "_rows'": "ARROYO_UDF_TABLE_FUNCTION comes before the function, because it makes NAME_rows and NAME_emit",
     "arroyo_udf_c_": "is each type one of bool, int8 ... int64, uint8 ... uint64, float32, float64, utf8, "
     "or nullable_ and one of these?",
-    "undefined reference": "a plugin is one .c file, linked with the C library and libm only",
 }
 OTHER_HINT = "how a function looks in C is written at the top of {header}"
 
