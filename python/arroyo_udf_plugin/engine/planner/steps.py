@@ -20,10 +20,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..datafusion.tokens import column_name, quoted, tokens
+from .diagnostics import AGGREGATE
 from .expressions import COALESCE, CallExpression, Case, Constant, Expression, Logic
 from .flow import Flow
 from .functions import PlannedUdf
-from .text import Text, Wrong
+from .text import Text, Unending, Wrong
 
 _SHORT = 200  # characters of a definition that is written again, where that saves a query
 BEFORE = -1
@@ -296,7 +297,9 @@ class ComputedSteps:
 
     def _check(self, call: CallExpression, udf: PlannedUdf) -> None:
         check_arguments(call, udf)
-        if udf.function.kind not in ("sync", "async"):
+        if udf.is_aggregate:
+            raise Unending(AGGREGATE, call.start)
+        if udf.function.kind not in ("sync", "async", "table"):
             raise Wrong(f"{udf.signature} is {udf.function.kind}, and no row can call it", call.start)
         if udf.function.timeout is not None and self._flow.settings.isolation != "process":
             raise Wrong(

@@ -119,7 +119,9 @@ def _called(flow: Flow, part: Tokens, udfs: Mapping[str, PlannedUdf]) -> dict[st
         if after.text != "(" or name not in udfs:
             continue
         udf = called[name] = udfs[name]
-        if udf.function.kind not in ("sync", "async"):
+        if udf.is_aggregate:
+            continue
+        if udf.function.kind not in ("sync", "async", "table"):
             raise Wrong(f"{udf.signature} is {udf.function.kind}, and no row can call it", token.start)
         if (flow.settings.on_error, flow.settings.on_timeout) != ("fail", "fail"):
             raise Wrong(
