@@ -10,9 +10,10 @@ Guarantees: several threads may have groups of one query. A group that fails end
 
 from __future__ import annotations
 
+import itertools
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -27,16 +28,21 @@ class Accumulators:
     """The groups of one aggregate in a query."""
 
     def __init__(self, steps: Steps) -> None:
-        self._steps = steps
+        self._steps, self._aggregate = steps, steps.aggregate
         self._lock = threading.Lock()
-        self._rows: dict[Group, list[Sequence[pa.Array]]] = {}  # that wait, by their group
-        self._states: dict[Group, list[pa.Array]] = {}  # the same of states
+        self._groups = weakref.WeakSet[Group]()
+        self._kept = pa.nulls(1, self._aggregate.state)  # states of groups, and of some that have others now
+        self._rows: dict[Group, list[Sequence[pa.Array]]] = {}  # that wait
+        self._states: dict[Group, list[pa.Array]] = {}  # that wait to be merged
         self._waiting = 0
         self._changed = weakref.WeakSet[Group]()  # those whose values are not known
 
     def new(self) -> Group:
         """A group without rows."""
-        return Group(self)
+        group = Group(self)
+        with self._lock:
+            self._groups.add(group)
+        return group
 
     def update(self, group: Group, arrays: Sequence[pa.Array]) -> None:
         with self._lock:
@@ -48,26 +54,27 @@ class Accumulators:
             self._states.setdefault(group, []).append(states)
             self._wait(group, len(states))
 
-    def state(self, group: Group) -> pa.Array:
-        """One row."""
+    def state(self, group: Group) -> pa.Scalar:
         with self._lock:
-            self._take_in()
-            return self._of(group)
+            self._settle(group)
+            return self._kept[group.place]
 
     def value(self, group: Group) -> pa.Scalar:
-        """It may come with those of other groups, as long as none of these fails."""
+        """It may be found with those of other groups, as long as none of these fails."""
         with self._lock:
-            self._take_in()
+            self._settle(group)
             if group in self._changed or group.value is None:
                 groups = list({group: None} | dict.fromkeys(self._changed))
                 try:
-                    values = self._steps.aggregate.finish(pa.concat_arrays(list(map(self._of, groups))))
+                    values = self._aggregate.finish(self._of(groups))
                 except RowError:
-                    groups, values = [group], self._steps.finish(self._of(group))
+                    groups, values = [group], self._steps.finish(self._of([group]))
                 for place, own in enumerate(groups):
                     own.value = values[place]
                     self._changed.discard(own)
             return group.value
+
+    # ---- What waits ----
 
     def _wait(self, group: Group, rows: int) -> None:
         self._changed.add(group)
@@ -75,45 +82,50 @@ class Accumulators:
         if self._waiting >= _WAITING_ROWS:
             self._take_in()
 
-    def _of(self, group: Group) -> pa.Array:
-        return pa.nulls(1, self._steps.aggregate.state) if group.kept is None else group.kept
+    def _settle(self, group: Group) -> None:
+        """What others wait for stays: another thread may be about to add to it."""
+        if group in self._rows or group in self._states:
+            self._take_in()
 
     def _take_in(self) -> None:
         rows, self._rows = self._rows, {}
         states, self._states = self._states, {}
         self._waiting = 0
         if rows:
-            offsets = [0]
-            for arrays in rows.values():
-                offsets.append(offsets[-1] + sum(len(columns[0]) for columns in arrays))
-            at = pa.array(offsets, pa.int32())
-            columns = [
-                pa.concat_arrays([given[place] for arrays in rows.values() for given in arrays])
-                for place in range(len(self._steps.aggregate.arguments))
-            ]
-            before = pa.concat_arrays(list(map(self._of, rows)))
+            at = _offsets([sum(len(columns[0]) for columns in arrays) for arrays in rows.values()])
+            every = list(itertools.chain.from_iterable(rows.values()))
+            columns = map(pa.concat_arrays, zip(*every, strict=True))
             lists = [pa.ListArray.from_arrays(at, column) for column in columns]
-            self._become(list(rows), self._steps.called(self._steps.aggregate.update, before, *lists))
+            self._become(list(rows), self._steps.called(self._aggregate.update, self._of(rows), *lists))
         if states:
-            parts = [[self._of(group), *given] for group, given in states.items()]
-            offsets = [0]
-            for own in parts:
-                offsets.append(offsets[-1] + sum(map(len, own)))
-            every = pa.concat_arrays([part for own in parts for part in own])
-            lists_of_states = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), every)
-            self._become(list(states), self._steps.merge(lists_of_states))
+            parts = [[self._of([group]), *given] for group, given in states.items()]
+            every = pa.concat_arrays(list(itertools.chain.from_iterable(parts)))
+            at = _offsets([sum(map(len, own)) for own in parts])
+            self._become(list(states), self._steps.merge(pa.ListArray.from_arrays(at, every)))
+
+    # ---- States ----
+
+    def _of(self, groups: Iterable[Group]) -> pa.Array:
+        return self._kept.take(pa.array([group.place for group in groups], pa.int64()))
 
     def _become(self, groups: Sequence[Group], states: pa.Array) -> None:
-        for place, group in enumerate(groups):
-            group.kept = states.take(pa.array([place]))  # a slice would keep those of all
+        if len(self._kept) > 2 * len(self._groups) + _WAITING_ROWS:
+            kept = list(self._groups)
+            self._kept = pa.concat_arrays([self._kept[:1], self._of(kept)])
+            for place, group in enumerate(kept, 1):
+                group.place = place
+        first = len(self._kept)
+        self._kept = pa.concat_arrays([self._kept, states])
+        for place, group in enumerate(groups, first):
+            group.place = place
 
 
 class Group:
-    """What DataFusion asks of an accumulator. kept: its state, one row; None: without rows. value: if it is known."""
+    """What DataFusion asks of an accumulator. place: of its state; 0: it has none. value: if it is known."""
 
     def __init__(self, groups: Accumulators) -> None:
         self._groups = groups
-        self.kept: pa.Array | None = None
+        self.place = 0
         self.value: pa.Scalar | None = None
 
     def update(self, *arrays: pa.Array) -> None:
@@ -123,7 +135,11 @@ class Group:
         self._groups.merge(self, states[0])
 
     def state(self) -> list[Any]:
-        return [self._groups.state(self)[0]]
+        return [self._groups.state(self)]
 
     def evaluate(self) -> pa.Scalar:
         return self._groups.value(self)
+
+
+def _offsets(lengths: Sequence[int]) -> pa.Array:
+    return pa.array([0, *itertools.accumulate(lengths)], pa.int32())

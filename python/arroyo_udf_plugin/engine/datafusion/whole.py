@@ -108,6 +108,7 @@ class Whole:
         """
         with contextlib.ExitStack() as open_:
             threads = max(1, min(len(os.sched_getaffinity(0)), memory // _THREAD_MEMORY))
+            threads = 1 if self._aggregates else threads  # others would wait for Python, and merge what they have
             own = _context(self._asked.functions, threads=threads, memory=memory)
             called = [
                 open_.enter_context(_Called(function, None if self._keys is None else self._keys(name)))
