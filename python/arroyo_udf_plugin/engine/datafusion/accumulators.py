@@ -64,7 +64,8 @@ class Accumulators:
         with self._lock:
             self._settle(group)
             if group in self._changed or group.value is None:
-                groups = list({group: None} | dict.fromkeys(self._changed))
+                others = (other for other in self._changed if not self._is_waiting(other))
+                groups = list({group: None} | dict.fromkeys(others))
                 try:
                     values = self._aggregate.finish(self._of(groups))
                 except RowError:
@@ -84,8 +85,11 @@ class Accumulators:
 
     def _settle(self, group: Group) -> None:
         """What others wait for stays: another thread may be about to add to it."""
-        if group in self._rows or group in self._states:
+        if self._is_waiting(group):
             self._take_in()
+
+    def _is_waiting(self, group: Group) -> bool:
+        return group in self._rows or group in self._states
 
     def _take_in(self) -> None:
         rows, self._rows = self._rows, {}

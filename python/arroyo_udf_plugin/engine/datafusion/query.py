@@ -285,6 +285,7 @@ _PATTERNS = (
         r"Physical plan does not support logical expression (ScalarSubquery|Exists|InSubquery)",
         "this query inside an expression is too much for DataFusion: write a JOIN",
     ),
+    (r"table function '(.+)' not found", r"there is no table function \1: name the UDF's file with --udf"),
     (r"Unsupported JOIN operator (?i:asof)", "ASOF JOIN is not supported: write JOIN ... ON, and row_number()"),
     (
         r"Projections require unique expression names but the expression .* and \"(.+?)\" at position",

@@ -34,7 +34,7 @@ from .intervals import DAY, LONGEST
 from .rounds import Rounds, Wanted, same_names
 from .scope import Scope
 from .selects import Item, QueryText, Star
-from .steps import check_arguments
+from .steps import check_aggregate
 from .text import Text, Unending, Wrong
 
 _WINDOW = "__w"
@@ -312,7 +312,7 @@ class Grouped:
             if child.columns or child.calls:
                 columns[child] = self._column(child, None if child is call.filter else call.filter)
         if call.name in self._own:
-            check_arguments(call, self._own[call.name])
+            check_aggregate(call, self._own[call.name])
             self._called.append((call, [columns.get(argument, "") for argument in call.arguments]))
         return call.text(self._text, columns)
 
@@ -320,7 +320,7 @@ class Grouped:
         """Of the arguments of aggregates of plugins."""
         for call, columns in self._called:
             udf = self._own[call.name]
-            for argument, column, field in zip(call.arguments, columns, udf.function.arguments, strict=True):
+            for argument, column, field in zip(call.arguments, columns, udf.function.arguments, strict=False):
                 if column and fits(given := rows.schema.field(column).type, field) is not None:
                     raise Wrong(
                         f"{self._text.cut(argument.part)} is {given}, and the function is {udf.signature}: "

@@ -27,9 +27,9 @@ from .functions import PlannedUdf
 from .over import is_sliding, over_of
 from .parsing import parsed
 from .selects import Item, Star, from_of, items_of
-from .steps import check_arguments
-from .table_calls import in_whole
-from .text import Text, Tokens, Wrong, closing, leveled
+from .steps import check_aggregate, check_arguments
+from .table_calls import BESIDE_JOIN, in_whole
+from .text import Text, Tokens, Unending, Wrong, closing, leveled
 
 _LONGEST = 1 << 16  # characters of a condition; that of a call in a row of calls is twice as long as the one before
 _FOR_EACH_ROW = "random() >= 0"
@@ -115,7 +115,10 @@ class Guarded:
         for item, _ in _parts("select", items):
             if item[0].text == "*" or [token.text for token in item[1:3]] == [".", "*"]:
                 raise Wrong("a * is not for rows of a function here: write the columns", item[0].start)
-        relation, joins = from_of(relations, relations[0].start)
+        try:
+            relation, joins = from_of(relations, relations[0].start)
+        except Unending as error:
+            raise Wrong(BESIDE_JOIN, error.at) from None
         first = [token for token in relations if token.start < joins[0].at] if joins else relations
         name = self._tables.get(first[1].start, "") if relation.name is None else relation.name
         columns = self._columns.get(name, ())
@@ -126,7 +129,7 @@ class Guarded:
         """word: of its clause. kind: of the join, if it is ON's."""
         check_meaning(self._text, [expression])
         for call in expression.calls_of(self._aggregates):
-            check_arguments(call, self._aggregates[call.name])
+            check_aggregate(call, self._aggregates[call.name])
             if call.over is not None and (over := over_of(call)) is not None and is_sliding(over):
                 reason = f"{call.name} cannot take rows out of a frame: write ROWS BETWEEN UNBOUNDED PRECEDING AND ..."
                 raise Wrong(reason, over.frame[0].start)

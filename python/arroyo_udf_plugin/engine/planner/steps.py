@@ -24,7 +24,7 @@ from .diagnostics import AGGREGATE
 from .expressions import COALESCE, CallExpression, Case, Constant, Expression, Logic
 from .flow import Flow
 from .functions import PlannedUdf
-from .text import Text, Unending, Wrong
+from .text import Text, Unending, Wrong, closing, leveled, split
 
 _SHORT = 200  # characters of a definition that is written again, where that saves a query
 BEFORE = -1
@@ -313,6 +313,15 @@ def check_arguments(call: CallExpression, udf: PlannedUdf) -> None:
     """Raises Wrong if there are not as many as the function has."""
     if len(call.arguments) != len(udf.function.arguments):
         raise Wrong(f"{len(call.arguments)} arguments are given, and the function is {udf.signature}", call.start)
+
+
+def check_aggregate(call: CallExpression, udf: PlannedUdf) -> None:
+    """As `check_arguments`. What is behind ORDER BY is no argument."""
+    inner = call.part[2 : closing(call.part, 1)]
+    end = next((place for place, token, depth in leveled(inner) if not depth and token.word == "order"), len(inner))
+    given, wanted = len(split(inner[:end], ",")), len(udf.function.arguments)
+    if given != wanted:
+        raise Wrong(f"{given} arguments are given, and the function is {udf.signature}", call.start)
 
 
 def names_in(text: str) -> Iterator[str]:

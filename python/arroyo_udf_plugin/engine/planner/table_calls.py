@@ -1,8 +1,8 @@
 """Rows that a table function of a plugin gives for each row before it: FROM t, words(t.text) AS w
 
     over a stream          t's columns, words(t.text) AS __x1 ──► t's columns, unnest(__x1)['word'] AS word, ...
-    in a query of all      FROM (SELECT *, w['word'] AS word, ...
-                                 FROM (SELECT *, unnest(words(t.text)) AS w FROM t) AS t) AS t
+    in a query of all      FROM (SELECT *, row['word'] AS word, ..., named_struct('word', row['word'], ...) AS w
+                                 FROM (SELECT *, unnest(words(t.text)) AS row FROM t) AS t) AS t
 
 A row without rows of the function is left out; LEFT JOIN keeps it, and all columns of the function are null.
 """
@@ -22,7 +22,10 @@ from .scope import Scope
 from .selects import Item, JoinClause, QueryText, Relation, Star
 from .text import Text, Unending, Wrong
 
-_BRACKETS = "write what is before it as a query in brackets, FROM (SELECT ...) AS t, f(t.a) AS f"
+BESIDE_JOIN = (
+    "a function's rows beside another JOIN are too much here: write what is before them as a query in brackets, FROM "
+    "(SELECT ...) AS t, f(t.a) AS f"
+)
 
 
 class Called:
@@ -98,17 +101,17 @@ def in_whole(
     text, taken = first, set(columns)
     for join in joins:
         if join.call is None:
-            raise Wrong(f"a function's rows and another JOIN are too much at once: {_BRACKETS}", join.at)
-        called = Called(join, udfs)
-        # A column comes before a table of its name, as in letters(text), which has a column letters.
-        alias = join.relation.alias if join.relation.alias not in called.names else f"{join.relation.alias} of"
-        own = [name for name in called.names if name not in taken]
+            raise Wrong(BESIDE_JOIN, join.at)
+        called, alias, row = Called(join, udfs), join.relation.alias, quoted(f"{join.relation.alias} of")
+        values = {name: f"{row}['{_escaped(field)}']" for name, field in zip(called.names, called.fields, strict=True)}
+        own = [f"{value} AS {quoted(name)}" for name, value in values.items() if name not in taken]
+        if alias not in values:  # a column comes before a table of its name, as in letters(text), with letters alone
+            struct = ", ".join(f"'{_escaped(name)}', {value}" for name, value in values.items())
+            own.append(f"named_struct({struct}) AS {quoted(alias)}")
         taken |= {alias, *called.names}
-        renamed = dict(zip(called.names, called.fields, strict=True))
-        fields = "".join(f", {quoted(alias)}['{_escaped(renamed[name])}'] AS {quoted(name)}" for name in own)
         rows = called.rows(written(called.call))
-        text = f"(SELECT *, {rows} AS {quoted(alias)} FROM {text}) AS {quoted(relation.alias)}"
-        text = f"(SELECT *{fields} FROM {text}) AS {quoted(relation.alias)}"
+        text = f"(SELECT *, {rows} AS {row} FROM {text}) AS {quoted(relation.alias)}"
+        text = f"(SELECT * EXCEPT ({row}), {', '.join(own)} FROM {text}) AS {quoted(relation.alias)}"
     return text
 
 
