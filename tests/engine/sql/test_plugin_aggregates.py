@@ -18,7 +18,7 @@ from datafusion import Accumulator, SessionConfig, SessionContext, udaf
 from sql_world import Killed, killer
 
 from arroyo_udf_plugin import failpoints, load
-from arroyo_udf_plugin.engine.datafusion.accumulators import Accumulators, Group
+from arroyo_udf_plugin.engine.datafusion.accumulators import Accumulators, GroupAccumulator
 from arroyo_udf_plugin.engine.datafusion.aggregates import Steps
 from arroyo_udf_plugin.engine.execution.embedded import run_pipeline
 from arroyo_udf_plugin.engine.pipeline import Checkpoints, InvalidPipeline
@@ -136,7 +136,7 @@ def test_datafusion_has_the_same_sums_however_many_threads_it_has(threads: int) 
     with load("functions.so") as plugin:
         total = plugin.functions["total"]
         assert isinstance(total, Aggregate)
-        Accumulator.register(Group)
+        Accumulator.register(GroupAccumulator)
         new: Any = Accumulators(Steps(total)).new
         context.register_udaf(udaf(new, [pa.int64()], pa.int64(), [total.state], "volatile", name="total"))
         groups = context.sql("SELECT k, total(x) AS t, sum(x) AS s FROM t GROUP BY k").to_arrow_table()

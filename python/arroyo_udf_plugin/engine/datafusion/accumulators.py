@@ -30,36 +30,36 @@ class Accumulators:
     def __init__(self, steps: Steps) -> None:
         self._steps, self._aggregate = steps, steps.aggregate
         self._lock = threading.Lock()
-        self._groups = weakref.WeakSet[Group]()
+        self._groups = weakref.WeakSet[GroupAccumulator]()
         self._kept = pa.nulls(1, self._aggregate.state)  # states of groups, and of some that have others now
-        self._rows: dict[Group, list[Sequence[pa.Array]]] = {}  # that wait
-        self._states: dict[Group, list[pa.Array]] = {}  # that wait to be merged
+        self._rows: dict[GroupAccumulator, list[Sequence[pa.Array]]] = {}  # that wait
+        self._states: dict[GroupAccumulator, list[pa.Array]] = {}  # that wait to be merged
         self._waiting = 0
-        self._changed = weakref.WeakSet[Group]()  # those whose values are not known
+        self._changed = weakref.WeakSet[GroupAccumulator]()  # those whose values are not known
 
-    def new(self) -> Group:
+    def new(self) -> GroupAccumulator:
         """A group without rows."""
-        group = Group(self)
+        group = GroupAccumulator(self)
         with self._lock:
             self._groups.add(group)
         return group
 
-    def update(self, group: Group, arrays: Sequence[pa.Array]) -> None:
+    def update(self, group: GroupAccumulator, arrays: Sequence[pa.Array]) -> None:
         with self._lock:
             self._rows.setdefault(group, []).append(arrays)
             self._wait(group, len(arrays[0]))
 
-    def merge(self, group: Group, states: pa.Array) -> None:
+    def merge(self, group: GroupAccumulator, states: pa.Array) -> None:
         with self._lock:
             self._states.setdefault(group, []).append(states)
             self._wait(group, len(states))
 
-    def state(self, group: Group) -> pa.Scalar:
+    def state(self, group: GroupAccumulator) -> pa.Scalar:
         with self._lock:
             self._settle(group)
             return self._kept[group.place]
 
-    def value(self, group: Group) -> pa.Scalar:
+    def value(self, group: GroupAccumulator) -> pa.Scalar:
         """It may be found with those of other groups, as long as none of these fails."""
         with self._lock:
             self._settle(group)
@@ -77,18 +77,18 @@ class Accumulators:
 
     # ---- What waits ----
 
-    def _wait(self, group: Group, rows: int) -> None:
+    def _wait(self, group: GroupAccumulator, rows: int) -> None:
         self._changed.add(group)
         self._waiting += rows
         if self._waiting >= _WAITING_ROWS:
             self._take_in()
 
-    def _settle(self, group: Group) -> None:
+    def _settle(self, group: GroupAccumulator) -> None:
         """What others wait for stays: another thread may be about to add to it."""
         if self._is_waiting(group):
             self._take_in()
 
-    def _is_waiting(self, group: Group) -> bool:
+    def _is_waiting(self, group: GroupAccumulator) -> bool:
         return group in self._rows or group in self._states
 
     def _take_in(self) -> None:
@@ -109,10 +109,10 @@ class Accumulators:
 
     # ---- States ----
 
-    def _of(self, groups: Iterable[Group]) -> pa.Array:
+    def _of(self, groups: Iterable[GroupAccumulator]) -> pa.Array:
         return self._kept.take(pa.array([group.place for group in groups], pa.int64()))
 
-    def _become(self, groups: Sequence[Group], states: pa.Array) -> None:
+    def _become(self, groups: Sequence[GroupAccumulator], states: pa.Array) -> None:
         if len(self._kept) > 2 * len(self._groups) + _WAITING_ROWS:
             kept = list(self._groups)
             self._kept = pa.concat_arrays([self._kept[:1], self._of(kept)])
@@ -124,7 +124,7 @@ class Accumulators:
             group.place = place
 
 
-class Group:
+class GroupAccumulator:
     """What DataFusion asks of an accumulator. place: of its state; 0: it has none. value: if it is known."""
 
     def __init__(self, groups: Accumulators) -> None:

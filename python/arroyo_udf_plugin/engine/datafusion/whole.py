@@ -34,7 +34,7 @@ from ...host.aggregate import Aggregate
 from ...host.function import Function
 from ...host.runtime import Runtime
 from ...host.started import Bytes
-from .accumulators import Accumulators, Group
+from .accumulators import Accumulators, GroupAccumulator
 from .aggregates import Steps, list_functions
 from .feed import check_installed, no_rows
 from .native_calls import NativeFunction, RewrittenText, with_native
@@ -210,7 +210,7 @@ def _register(own: Any, name: str, called: _Called) -> None:
 def _register_aggregate(own: Any, name: str, steps: Steps) -> None:
     from datafusion import Accumulator, udaf
 
-    Accumulator.register(Group)
+    Accumulator.register(GroupAccumulator)
     aggregate = steps.aggregate
     types, returns, volatility = aggregate.arguments.types, aggregate.returns, aggregate.volatility or "volatile"
     new: Any = Accumulators(steps).new  # it makes what the line above registers
