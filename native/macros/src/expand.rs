@@ -3,7 +3,6 @@
 
 use crate::options::Attribute;
 use crate::signature::{name, with_lifetime, Argument, Checked};
-use crate::udaf::Registered;
 use proc_macro2::{Literal, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
@@ -40,7 +39,20 @@ pub fn expand(function: &ItemFn, signature: &Checked, options: &Attribute) -> To
     }
 }
 
-/// A function of the descriptor. All code is inside a nameless constant, with names that cannot hide the author's.
+/// A function of the descriptor. after: how many steps stand before it at the same place of the source.
+pub struct Registered {
+    pub name: String,
+    pub after: u32,
+    pub arguments: TokenStream,
+    pub returns: TokenStream,
+    pub body: TokenStream,
+    pub documentation: String,
+    pub volatility: u32,
+    /// What `body` names.
+    pub code: TokenStream,
+}
+
+/// Its registration. All code is inside a nameless constant, with names that cannot hide the author's.
 pub fn register(function: &Registered) -> TokenStream {
     let Registered { name, after, arguments, returns, body, documentation, volatility, code } = function;
     quote! {

@@ -1,6 +1,6 @@
 //! `#[udaf]`: the description of an aggregate and of its steps. `#[derive(State)]`: the bytes of a state.
 
-use crate::expand::{documentation, place, register};
+use crate::expand::{documentation, place, register, Registered};
 use crate::options;
 use crate::signature::{self, with_lifetime, Argument};
 use proc_macro2::TokenStream;
@@ -126,19 +126,6 @@ pub fn udaf(attribute: TokenStream, item: &ItemImpl) -> Result<TokenStream> {
     let merge = step(2, "merge", quote!(#state, #other), &of_state, &merge_call);
     let finish = step(3, "finish", quote!(#any_state), &of_value, &finish_call);
     Ok(quote!(#seen #update #merge #finish))
-}
-
-/// A function of the descriptor. after: how many steps stand before it at the same place of the source.
-pub struct Registered {
-    pub name: String,
-    pub after: u32,
-    pub arguments: TokenStream,
-    pub returns: TokenStream,
-    pub body: TokenStream,
-    pub documentation: String,
-    pub volatility: u32,
-    /// What `body` names.
-    pub code: TokenStream,
 }
 
 fn step<'a>(item: &'a ItemImpl, name: &str) -> Result<&'a ImplItemFn> {

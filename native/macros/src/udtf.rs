@@ -1,9 +1,8 @@
 //! `#[udtf]`: the description of a table function.
 
-use crate::expand::{documentation, place, register};
+use crate::expand::{documentation, place, register, Registered};
 use crate::options;
 use crate::signature::{name, with_lifetime, Checked};
-use crate::udaf::Registered;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 use syn::parse::Parser;
@@ -69,7 +68,7 @@ pub fn udtf(function: &ItemFn, signature: &Checked, chosen: &Attribute) -> Resul
         name: name(ident),
         after: 0,
         arguments: quote!(#(#arguments),*),
-        returns: quote_spanned!(place=> ::arroyo_udf_plugin::sdk::Type::rows::<#row>(&[#(#names),*])),
+        returns: quote_spanned!(place=> ::arroyo_udf_plugin::sdk::udtf::returned::<#row>(&[#(#names),*])),
         body: quote!(::arroyo_udf_plugin::sdk::Body::Table(__arroyo_udf_run)),
         documentation: documentation(&function.attrs),
         volatility: chosen.volatility,

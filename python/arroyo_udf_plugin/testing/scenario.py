@@ -14,7 +14,6 @@ from ..engine.connectors.interface import Sink, Source, Stage
 from ..engine.connectors.source import Rows
 from ..engine.execution.planned import PlannedPipeline
 from ..engine.operators.blocks import Block, Columns
-from ..engine.operators.calls import Call
 from ..engine.operators.failures import Failures
 from ..engine.operators.operator import Operator
 from ..engine.operators.routes import Place, Routes
@@ -91,7 +90,6 @@ class Straight:
     """
 
     name = "simulated"
-    calls: Sequence[Call] = ()
     routes = Routes.in_a_row(0, 1)
 
     def __init__(self, source: Source, sink: Callable[[pa.Schema, int, Stage | None], Sink], parallelism: int) -> None:
@@ -104,6 +102,10 @@ class Straight:
     @property
     def fingerprint(self) -> Mapping[str, Any]:
         return {"source": self.inputs[0].source.name}
+
+    @property
+    def plugin_hashes(self) -> Mapping[str, str]:
+        return {}
 
     def operators(self) -> list[Operator]:
         return []

@@ -32,8 +32,10 @@ from arroyo_udf_plugin.engine.planner.text import Text
 
 FUNCTIONS = """
 import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from arroyo_udf_plugin import udf
+from arroyo_udf_plugin import udaf, udf, udtf
 
 @udf
 async def plane(tail: str) -> str:
@@ -84,6 +86,69 @@ def positive(n: int) -> int:
     if n < 0:
         raise ValueError(f"{n} is negative")
     return n
+
+@udaf
+@dataclass
+class total:
+    sum: int = 0
+    count: int = 0
+
+    def update(self, values: list[int]) -> None:
+        self.sum += sum(values)
+        self.count += len(values)
+
+    def merge(self, other: "total") -> None:
+        self.sum += other.sum
+        self.count += other.count
+
+    def finish(self) -> int | None:
+        return self.sum if self.count else None
+
+@udaf
+@dataclass
+class weighted:
+    sum: float = 0.0
+    weight: float = 0.0
+
+    def update(self, values: list[float], weights: list[float]) -> None:
+        self.sum += sum(value * weight for value, weight in zip(values, weights, strict=True))
+        self.weight += sum(weights)
+
+    def merge(self, other: "weighted") -> None:
+        self.sum += other.sum
+        self.weight += other.weight
+
+    def finish(self) -> float | None:
+        return self.sum / self.weight if self.weight else None
+
+@udaf
+@dataclass
+class nulls:
+    count: int = 0
+
+    def update(self, values: list[str | None]) -> None:
+        self.count += values.count(None)
+
+    def merge(self, other: "nulls") -> None:
+        self.count += other.count
+
+    def finish(self) -> int:
+        return self.count
+
+@dataclass
+class Letter:
+    letter: str
+    place: int
+
+@udtf
+def letters(text: str) -> Iterator[Letter]:
+    for place, letter in enumerate(text, 1):
+        if letter != "1":
+            yield Letter(letter, place)
+
+@udtf
+def parts(text: str) -> list[str]:
+    return [text[:1], text[1:]]
 """
 
 PRELUDE = (
@@ -296,7 +361,8 @@ def reference(text: str, functions: dict[str, Any]) -> dict[str, list[str]]:
         context.register_record_batches(name, [FLIGHTS.to_batches()])
     context.register_record_batches("planes", [PLANES.to_batches()])
     for function in functions.values():
-        context.register_udf(_plain(function))
+        if function.kind in ("sync", "async"):  # for others, queries have a reference
+            context.register_udf(_plain(function))
     results: dict[str, list[str]] = {}
     for statement in statements(text):
         found = re.match(r"(?is)insert into (\w+)\s*(?:\([\w\s,]*\)\s*)?(select.*|with.*|\(.*)", statement)

@@ -35,6 +35,14 @@ INSERT INTO out SELECT label(CAST(small AS TEXT), n) AS l, window.start AS start
 INSERT INTO out2 SELECT hop(interval '12 hours', interval '36 hours') AS w, median(speed) AS m FROM timed GROUP BY w;
 """
 
+AGGREGATES = """
+CREATE VIEW days AS
+SELECT small, tumble(interval '1 day') AS window, total(positive(abs(alt))) AS t, nulls(tail) AS n
+FROM timed WHERE id <> 5 GROUP BY 1, 2;
+INSERT INTO out SELECT small, window.start AS start, t, n, parts FROM days, parts(CAST(t AS TEXT));
+INSERT INTO out2 SELECT session(interval '8 hours') AS w, total(alt) AS t, median(speed) AS m FROM timed GROUP BY w;
+"""
+
 INTERVALS = """
 CREATE VIEW pairs AS
 SELECT a.id, b.id AS other, a.day, b.tail FROM timed a FULL JOIN timed b
@@ -64,7 +72,11 @@ def engine(text: str, moment: str, parallelism: int) -> int:
     return subprocess.run(command, stdout=subprocess.DEVNULL).returncode
 
 
-@pytest.mark.parametrize("text", [CALLS, WINDOWS, INTERVALS, STATES], ids=["calls", "windows", "intervals", "states"])
+@pytest.mark.parametrize(
+    "text",
+    [CALLS, WINDOWS, AGGREGATES, INTERVALS, STATES],
+    ids=["calls", "windows", "aggregates", "intervals", "states"],
+)
 def test_a_query_whose_engines_are_killed(text: str) -> None:
     wanted = run(text, ["functions.so"])
     for folder in ("out", "out2"):

@@ -2,7 +2,6 @@
 
 use super::builders::Builder;
 use super::types;
-use super::udtf::Row;
 use crate::abi;
 use crate::arrow::{ArrayData, Batch, Layout};
 use crate::failure::Failure;
@@ -89,12 +88,6 @@ pub struct Type {
 impl Type {
     pub const fn returned<R: types::Return>() -> Self {
         Type { format: <R::Value as types::ResultType>::FORMAT, nullable: R::NULLABLE, item: None, columns: None }
-    }
-
-    /// The rows of a table function.
-    pub const fn rows<R: Row>(names: &'static [&'static str]) -> Self {
-        assert!(names.len() == R::TYPES.len(), "a table function has a name in `columns(...)` for each column of its rows");
-        Type { format: c"+l", nullable: false, item: Some(c"+s"), columns: Some((names, R::TYPES)) }
     }
 }
 

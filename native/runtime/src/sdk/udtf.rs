@@ -49,6 +49,12 @@ pub trait Row {
     fn values(self) -> Result<Box<[Value]>, String>;
 }
 
+/// The type of a table function's value. names: of the columns.
+pub const fn returned<R: Row>(names: &'static [&'static str]) -> Type {
+    assert!(names.len() == R::TYPES.len(), "a table function has a name in `columns(...)` for each column of its rows");
+    Type { format: c"+l", nullable: false, item: Some(c"+s"), columns: Some((names, R::TYPES)) }
+}
+
 fn value<R: Return>(column: R) -> Result<Value, String> {
     Ok(match column.into_result()? {
         Some(value) => <R::Value as ResultType>::Builder::value(value.into_item()?),

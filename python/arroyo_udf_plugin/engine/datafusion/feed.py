@@ -58,7 +58,13 @@ def context(batch_rows: int = _ALL_ROWS, functions: Sequence[NativeFunction] = (
     own = SessionContext(SessionConfig(options).with_target_partitions(1))
     for function in functions:
         own.register_udf(
-            udf(function.function, function.function.types, function.function.returns, "immutable", name=function.name)
+            udf(
+                function.function,
+                function.function.types,
+                function.function.returns,
+                function.volatility,
+                name=function.name,
+            )
         )
     return own
 

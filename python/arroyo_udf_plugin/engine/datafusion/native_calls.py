@@ -4,6 +4,7 @@
     json_get_int(a, 'b') > 5           json_get_int_1(a) > 5
     (a -> 'b')::bigint                 (json_get_int_1(a))::bigint
     a -> b                             json_get_1(a, b)         each row has its own step
+    mean(x), of a plugin               "mean of"(array_agg(x))  see aggregates.py
 
 DataFusion has no such functions, and takes none with any number of arguments. Operators bind as in PostgreSQL and in
 Arroyo: tighter than comparisons, looser than arithmetic. Where this would surprise, brackets are asked for.
@@ -13,13 +14,14 @@ Assumes: the text is right otherwise. DataFusion says where it is not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from ...errors import InvalidArgument
 from ..connectors.json_values import BY_KEYS, BY_PATH, JsonFunction
+from .aggregates import ListFunction
 from .columns import MultiHash
 from .tokens import Token, quoted, tokens
 
@@ -43,6 +45,7 @@ _NO_FUNCTIONS = {
 }
 _TEXTS = (pa.string(), pa.large_string(), pa.string_view())
 _PREFIXES = {"interval", "date", "timestamp", "time"}  # of a literal
+NO_AGGREGATES: Mapping[str, ListFunction] = {}
 
 
 class WrongCall(InvalidArgument):
@@ -58,7 +61,11 @@ class NativeFunction:
     """name: in the text that was written."""
 
     name: str
-    function: JsonFunction | MultiHash
+    function: JsonFunction | MultiHash | ListFunction
+
+    @property
+    def volatility(self) -> str:
+        return self.function.volatility if isinstance(self.function, ListFunction) else "immutable"
 
 
 @dataclass
@@ -69,13 +76,20 @@ class RewrittenText:
     functions: list[NativeFunction] = field(default_factory=list)
 
 
-def with_native(text: str, type_of: Callable[[RewrittenText], pa.DataType], of_whole: bool = False) -> RewrittenText:
+def with_native(
+    text: str,
+    type_of: Callable[[RewrittenText], pa.DataType],
+    of_whole: bool = False,
+    aggregates: Mapping[str, ListFunction] = NO_AGGREGATES,
+) -> RewrittenText:
     """type_of: of an expression, for steps that are computed. of_whole: the text is a query with names of its own, so
-    that not every expression has a type by itself. Raises WrongCall, and what `type_of` raises."""
+    that not every expression has a type by itself. aggregates: of plugins; of a whole query, only calls with DISTINCT
+    or ORDER BY become others. Raises WrongCall, and what `type_of` raises."""
     part = tokens(text)
-    if not any(token.text in _OPERATORS or (token.name or "").lower() in NAMES for token in part):
+    names = {*NAMES, *aggregates}
+    if not any(token.text in _OPERATORS or (token.name or "").lower() in names for token in part):
         return RewrittenText(text)
-    writing = _Writing(text, type_of, of_whole)
+    writing = _Writing(text, type_of, of_whole, aggregates)
     written = writing.rendered(part)
     return RewrittenText(text[: part[0].start] + written + text[part[-1].end :], writing.functions)
 
@@ -93,8 +107,14 @@ class _Span:
 
 
 class _Writing:
-    def __init__(self, text: str, type_of: Callable[[RewrittenText], pa.DataType], of_whole: bool = False) -> None:
-        self._text, self._type_of, self._of_whole = text, type_of, of_whole
+    def __init__(
+        self,
+        text: str,
+        type_of: Callable[[RewrittenText], pa.DataType],
+        of_whole: bool = False,
+        aggregates: Mapping[str, ListFunction] = NO_AGGREGATES,
+    ) -> None:
+        self._text, self._type_of, self._of_whole, self._aggregates = text, type_of, of_whole, aggregates
         self.functions: list[NativeFunction] = []
 
     def rendered(self, part: Tokens) -> str:
@@ -117,15 +137,20 @@ class _Writing:
                 yield _Span(chain, self._chain(chain, None))
                 place += len(chain)
                 continue
-            token, end = part[place], _closing(part, place) + 1
+            token, end = part[place], closing(part, place) + 1
             if end > place + 1:
                 type_ = _cast_behind(part, end) if token.text == "(" else None
                 yield from self._typed(part[place + 1 : end - 1], type_)
             elif _is_call(part, place):
-                end = _closing(part, place + 1) + 1
-                inner = part[place + 2 : end - 1]
+                end = closing(part, place + 1) + 1
+                inner, behind = part[place + 2 : end - 1], end
                 if token.word in ("cast", "try_cast"):
                     yield from self._cast(inner)
+                elif (function := self._aggregates.get((token.name or "").lower())) is not None and (
+                    not self._of_whole or is_distinct_or_ordered(inner)
+                ):
+                    end = end_of_call(part, end)
+                    yield _Span(part[place:end], self._over_list(function, token, inner, part[behind:end]))
                 elif (token.name or "").lower() in NAMES:
                     yield _Span(part[place:end], self._call(token, inner, _cast_behind(part, end)))
                 else:
@@ -142,15 +167,12 @@ class _Writing:
 
     def _typed(self, part: Tokens, type_: str | None) -> Iterator[_Span]:
         """An expression, perhaps below a cast."""
-        while type_ is not None and len(part) > 2 and part[0].text == "(" and _closing(part, 0) == len(part) - 1:
+        while type_ is not None and len(part) > 2 and part[0].text == "(" and closing(part, 0) == len(part) - 1:
             part = part[1:-1]
         if type_ is not None and list(self._chains(part)) == [(0, len(part))]:
             yield _Span(part, self._chain(part, type_))
         elif (
-            type_ is not None
-            and _is_call(part, 0)
-            and _closing(part, 1) == len(part) - 1
-            and part[0].word == "json_get"
+            type_ is not None and _is_call(part, 0) and closing(part, 1) == len(part) - 1 and part[0].word == "json_get"
         ):
             yield _Span(part, self._call(part[0], part[2:-1], type_))
         elif part:
@@ -251,6 +273,22 @@ class _Writing:
             raise WrongCall(str(error), token.start) from None
         return self._named("multi_hash", function, texts)
 
+    def _over_list(self, function: ListFunction, token: Token, inner: Tokens, behind: Tokens) -> str:
+        """A call of an aggregate. behind: FILTER and OVER."""
+        name = (token.name or "").lower()
+        name = f"{name} of" if function.call == function.steps.value else name
+        self.functions.append(NativeFunction(name, function))
+        if not function.is_of_list:
+            return f"{quoted(name)}({self.rendered(inner)})"
+        order = next((place for place, after in _outside(inner) if after.word == "order"), len(inner))
+        is_distinct = bool(inner) and inner[0].word in ("distinct", "all")
+        values = [self.rendered(value) for value in _split(inner[is_distinct:order], ",")]
+        if len(values) > 1:
+            fields = ", ".join(f"'{number}', {value}" for number, value in enumerate(values))
+            values = [f"named_struct({fields})"]
+        words = f"{inner[0].word} " if is_distinct else ""
+        return f"{quoted(name)}(array_agg({words}{values[0]} {self.rendered(inner[order:])}) {self.rendered(behind)})"
+
     # ---- Functions ----
 
     def _written(self, name: str, document: str, steps: Sequence[Tokens], token: Token) -> str:
@@ -309,10 +347,23 @@ def _literal(step: Tokens) -> str | int | None:
     return None
 
 
+def is_distinct_or_ordered(inner: Tokens) -> bool:
+    """Whether the arguments of an aggregate have DISTINCT before them, or ORDER BY behind them."""
+    words = [token.word for _, token in _outside(inner)]
+    return words[:1] == ["distinct"] or "order" in words
+
+
+def end_of_call(part: Tokens, place: int) -> int:
+    """Behind FILTER (...) and OVER, if they follow the call that ends at this place."""
+    while place + 1 < len(part) and part[place].word in ("filter", "over"):
+        place = closing(part, place + 1) + 1
+    return place
+
+
 # ---- Operands ----
 
 
-def _closing(part: Tokens, place: int) -> int:
+def closing(part: Tokens, place: int) -> int:
     """Where the bracket that opens here closes; otherwise the place itself."""
     if part[place].kind != "sign" or part[place].text not in _OPEN:
         return place
@@ -341,7 +392,7 @@ def _outside(part: Tokens) -> list[tuple[int, Token]]:
     outer, place = [], 0
     while place < len(part):
         outer.append((place, part[place]))
-        place = _closing(part, place) + 1
+        place = closing(part, place) + 1
     return outer
 
 
@@ -382,13 +433,13 @@ def _operand_end(part: Tokens, place: int) -> int:
     if token.word in _PREFIXES and place + 1 < len(part) and part[place + 1].kind == "text":
         return place + 2
     if token.text in _OPEN and token.kind == "sign":
-        place = _closing(part, place) + 1
+        place = closing(part, place) + 1
     elif token.kind in ("text", "number") or _is_name(token):
         place += 1
     while place < len(part) and place > start:
         text = part[place].text if part[place].kind == "sign" else ""
         if text == "[" or (text == "(" and _is_name(part[place - 1])):
-            place = _closing(part, place) + 1
+            place = closing(part, place) + 1
         elif text in (".", "::") and place + 1 < len(part):
             place += 2
         else:

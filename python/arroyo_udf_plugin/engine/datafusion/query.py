@@ -22,8 +22,9 @@ import pyarrow.compute as pc
 from ...errors import InvalidArgument
 from ...host.ordinals import ordinals
 from ..connectors.cells import CellType, decoded
+from .aggregates import ListFunction
 from .feed import TABLE, Feed, Single, context, is_by_row, is_by_rows, operators_of, works
-from .native_calls import RewrittenText, with_native
+from .native_calls import NO_AGGREGATES, RewrittenText, with_native
 from .tokens import column_name, quoted, with_now
 
 _ROW = pa.field("__row", pa.uint32())
@@ -234,15 +235,17 @@ def _text(items: list[str], select: Select) -> str:
     return f"SELECT {', '.join([_ROW.name, *items])}\nFROM {TABLE} AS {quoted(select.table)}{condition}"
 
 
-def written(text: str, table: str, fed: pa.Schema) -> RewrittenText:
-    """A query over rows with this schema, as DataFusion takes it. Raises WrongCall, and what DataFusion raises for
-    types that are asked for."""
+def written(
+    text: str, table: str, fed: pa.Schema, aggregates: Mapping[str, ListFunction] = NO_AGGREGATES
+) -> RewrittenText:
+    """A query over rows with this schema, as DataFusion takes it. aggregates: of plugins. Raises WrongCall, and what
+    DataFusion raises for types that are asked for."""
 
     def type_of(expression: RewrittenText) -> pa.DataType:
         asked = RewrittenText(f"SELECT {expression.text}\nFROM {TABLE} AS {quoted(table)}", expression.functions)
         return planned(asked, fed).schema().types[0]
 
-    return with_native(text, type_of)
+    return with_native(text, type_of, aggregates=aggregates)
 
 
 def planned(asked: RewrittenText, fed: pa.Schema) -> Any:
@@ -282,6 +285,7 @@ _PATTERNS = (
         r"Physical plan does not support logical expression (ScalarSubquery|Exists|InSubquery)",
         "this query inside an expression is too much for DataFusion: write a JOIN",
     ),
+    (r"table function '(.+)' not found", r"there is no table function \1: name the UDF's file with --udf"),
     (r"Unsupported JOIN operator (?i:asof)", "ASOF JOIN is not supported: write JOIN ... ON, and row_number()"),
     (
         r"Projections require unique expression names but the expression .* and \"(.+?)\" at position",

@@ -6,7 +6,8 @@
 
 Each function has three names: `"mph if"(condition, miles, minutes)` is called for the rows for which the condition is
 true, and is null for the others; `"mph once"(condition, 3, 5)`, whose arguments are constants, with one row for all of
-them.
+them. Aggregates are aggregates there, too (accumulators.py); with DISTINCT or ORDER BY, they are functions over lists
+(aggregates.py).
 
 Whatever DataFusion has may be in it: it gets the text as it is. A function of a plugin is one of its own there, and
 called with a batch of rows. An async function is started once for a query, and has its rows in flight within a batch.
@@ -29,9 +30,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...errors import ArroyoUdfError, RowError
+from ...host.aggregate import Aggregate
 from ...host.function import Function
 from ...host.runtime import Runtime
 from ...host.started import Bytes
+from .accumulators import Accumulators, GroupAccumulator
+from .aggregates import Steps, list_functions
 from .feed import check_installed, no_rows
 from .native_calls import NativeFunction, RewrittenText, with_native
 from .query import WrongQuery, error_message
@@ -61,9 +65,12 @@ class Whole:
     ) -> None:
         """tables: their columns, by name. functions: by the name in the query, in lower case. keys: of a function's
         calls, anew for each answer; None: any. Raises WrongQuery."""
-        self._tables, self._functions, self._keys = tables, functions, keys
+        self._tables, self._keys = tables, keys
+        self._functions = {name: called for name, called in functions.items() if called.kind != "aggregate"}
+        self._aggregates = {name: called for name, called in functions.items() if isinstance(called, Aggregate)}
+        self._over_lists = list_functions(self._aggregates)
         try:
-            self._asked = with_native(sql, self._type_of, of_whole=True)
+            self._asked = with_native(sql, self._type_of, of_whole=True, aggregates=self._over_lists)
             planned = self._planned(self._asked)
             planned.execution_plan()  # finds types that do not go together
         except WrongQuery:
@@ -87,6 +94,8 @@ class Whole:
         own = _context(asked.functions, threads=1)
         for name, function in self._functions.items():
             _register(own, name, _Called(function))
+        for name in self._aggregates:
+            _register_aggregate(own, name, self._over_lists[name].steps)
         for name, schema in self._tables.items():
             own.register_record_batches(quoted(name), [[no_rows(schema)]])
         return _asked(own, asked)
@@ -99,6 +108,7 @@ class Whole:
         """
         with contextlib.ExitStack() as open_:
             threads = max(1, min(len(os.sched_getaffinity(0)), memory // _THREAD_MEMORY))
+            threads = 1 if self._aggregates else threads  # others would wait for Python, and merge what they have
             own = _context(self._asked.functions, threads=threads, memory=memory)
             called = [
                 open_.enter_context(_Called(function, None if self._keys is None else self._keys(name)))
@@ -106,15 +116,18 @@ class Whole:
             ]
             for name, call in zip(self._functions, called, strict=True):
                 _register(own, name, call)
+            steps = [self._over_lists[name].steps for name in self._aggregates]
+            for name, own_steps in zip(self._aggregates, steps, strict=True):
+                _register_aggregate(own, name, own_steps)
             for name, schema in self._tables.items():
                 own.register_record_batches(quoted(name), _shares(tables[name], threads) or [[no_rows(schema)]])
             try:
                 for answer in _asked(own, self._asked).execute_stream():
                     yield self._settled(answer.to_pyarrow())
             except Exception:
-                for call in called:
-                    if call.failed is not None:
-                        raise call.failed from None  # DataFusion has only its text
+                for failed in [*(call.failed for call in called), *(own_steps.failed for own_steps in steps)]:
+                    if failed is not None:
+                        raise failed from None  # DataFusion has only its text
                 raise
 
     def _settled(self, rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -149,7 +162,13 @@ def _context(functions: Sequence[NativeFunction], threads: int, memory: int | No
     own = SessionContext(SessionConfig(options).with_target_partitions(threads), runtime)
     for function in functions:
         own.register_udf(
-            udf(function.function, function.function.types, function.function.returns, "immutable", name=function.name)
+            udf(
+                function.function,
+                function.function.types,
+                function.function.returns,
+                function.volatility,
+                name=function.name,
+            )
         )
     return own
 
@@ -186,6 +205,16 @@ def _register(own: Any, name: str, called: _Called) -> None:
     own.register_udf(udf(called, types, returns, "volatile", name=name))
     own.register_udf(udf(called.where_true, [pa.bool_(), *types], returns, "volatile", name=guarded_name(name)))
     own.register_udf(udf(called.once, [pa.bool_(), *types], returns, "volatile", name=once_name(name)))
+
+
+def _register_aggregate(own: Any, name: str, steps: Steps) -> None:
+    from datafusion import Accumulator, udaf
+
+    Accumulator.register(GroupAccumulator)
+    aggregate = steps.aggregate
+    types, returns, volatility = aggregate.arguments.types, aggregate.returns, aggregate.volatility or "volatile"
+    new: Any = Accumulators(steps).new  # it makes what the line above registers
+    own.register_udaf(udaf(new, types, returns, [aggregate.state], volatility, name=name))
 
 
 class _Called:

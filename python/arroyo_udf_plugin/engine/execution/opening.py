@@ -48,10 +48,9 @@ def epochs_of(
     from .checkpoints import Epochs  # here, because a run without checkpoints needs no pydantic
     from .manifest import PipelineIdentity
 
-    plugins = {call.name: call.function.plugin_hash for call in planned.calls}
     return Epochs(
         place,
-        PipelineIdentity.of(planned.name, planned.fingerprint, plugins),
+        PipelineIdentity.of(planned.name, planned.fingerprint, planned.plugin_hashes),
         resume=resume,
         allow_changed_plugin=allow_changed_plugin,
         at_least=at_least,

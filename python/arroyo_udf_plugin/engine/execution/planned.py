@@ -10,7 +10,6 @@ import pyarrow as pa
 from ..connectors.interface import Sink, Source, Stage
 from ..connectors.source import Rows
 from ..operators.blocks import Block
-from ..operators.calls import Call
 from ..operators.failures import Failures
 from ..operators.operator import Operator
 from ..operators.routes import Place, Routes
@@ -58,7 +57,8 @@ class PlannedPipeline(Protocol):
     @property
     def inputs(self) -> Sequence[PlannedInput]: ...
     @property
-    def calls(self) -> Sequence[Call]: ...
+    def plugin_hashes(self) -> Mapping[str, str]:
+        """Of those whose functions make states, by names of these."""
 
     @property
     def routes(self) -> Routes: ...

@@ -111,6 +111,7 @@ class Pass:
         self.source, self.plan = source, plan
         self.calls = [stage.call for stage in plan.stages]
         self.fingerprint: dict[str, Any] = {}  # it has no checkpoints, and so is never resumed
+        self.plugin_hashes: dict[str, str] = {}
         self._columns, self._letters, self._write, self._chosen = columns, letters, write, admit
         self.failures = Failures()  # none: rows that could not be read fail in the first function
         self.routes = Routes.in_a_row(operators=1, sinks=1)

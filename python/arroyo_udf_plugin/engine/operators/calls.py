@@ -55,7 +55,7 @@ class Call:
 
         Raises InvalidArgument for another number of columns, UnsupportedCall for a function that no row can call.
         """
-        if function.kind not in ("sync", "async"):
+        if function.kind not in ("sync", "async", "table"):
             function.outcomes()  # refuses: UnsupportedCall
         fields = list(function.arguments)
         columns = [field.name for field in fields] if columns is None else columns

@@ -26,6 +26,7 @@ from .description import Pipeline
 from .kinds.functions import Functions
 from .kinds.kind import DescribedOperator, Merging, Stages
 from .kinds.whole import WholeQuery
+from .kinds.windows import Windows
 from .lines import Key
 from .problems import Problems
 from .routing import operator_names, routes_of
@@ -151,7 +152,7 @@ class _Building:
         self._ends(place, schema)
 
     def functions_of(self, place: int, operator: DescribedOperator) -> Mapping[str, Function] | None:
-        assert isinstance(operator, WholeQuery)
+        assert isinstance(operator, WholeQuery | Windows)
         return self._plugins.functions(operator, ("operators", place))
 
     def add_functions(self, place: int, operator: DescribedOperator) -> None:

@@ -35,6 +35,7 @@ from .description import Pipeline
 from .inputs import sources_of
 from .kinds.functions import Functions
 from .kinds.whole import WholeQuery
+from .kinds.windows import Windows
 from .lines import Key
 from .problems import Problem, Problems
 
@@ -52,7 +53,7 @@ class Plugins:
         where = _where(operator, self._parallelism, key, self._problems, **limits)
         return self._open(operator.plugin, where, (*key, "plugin"))
 
-    def functions(self, operator: WholeQuery, key: Key) -> Mapping[str, Function] | None:
+    def functions(self, operator: WholeQuery | Windows, key: Key) -> Mapping[str, Function] | None:
         """Those that a query calls, by the name that it has for them; None: one cannot be opened."""
         where = _where(operator, 1, key, self._problems)
         functions = {}
@@ -65,8 +66,8 @@ class Plugins:
             }
             if name.lower() in own:
                 function = functions[name.lower()] = own[name.lower()]
-                if function.kind not in ("sync", "async"):
-                    self._problems.add(at, f"{function.name} is {function.kind}, and no row can call it")
+                if function.kind not in operator.called_kinds:
+                    self._problems.add(at, f"{function.name} is {function.kind}, and {operator.type} cannot call it")
                 elif function.timeout is not None and operator.isolation != "process":
                     message = f"{function.name} has a timeout, and only worker processes keep one"
                     self._problems.add(at, f'{message}: write isolation = "process"')
@@ -84,14 +85,14 @@ class Plugins:
 
 
 def _where(
-    operator: Functions | WholeQuery, parallelism: int, key: Key, problems: Problems, **limits: int | None
+    operator: Functions | WholeQuery | Windows, parallelism: int, key: Key, problems: Problems, **limits: int | None
 ) -> Where:
     """Where an operator's functions run: the workers of all slices. limits: of each worker."""
-    per_slice = max(1, cores() // parallelism) if operator.workers == "auto" else operator.workers
+    per_slice = max(1, cores() // parallelism) if operator.workers == "auto" else operator.workers or 1
     try:
         chosen = Where(
-            isolation=operator.isolation,
-            workers=operator.workers,
+            isolation=operator.isolation or "thread",
+            workers=operator.workers or 1,
             **limits,
         )
         return chosen if chosen.isolation == "thread" else dataclasses.replace(chosen, workers=per_slice * parallelism)

@@ -30,6 +30,7 @@ from ..operators.operator import Operator
 from ..operators.routes import Place, Routes
 from ..operators.stages import Dead
 from ..windows.collecting import Collecting
+from ..windows.grouping import Grouping
 from .chain import Chain, chained, operator_key
 from .checks import check_dead_letters, check_places, check_standard_output, check_times
 from .description import Pipeline, described
@@ -131,10 +132,20 @@ class Planned:
         of_queries = [
             function
             for grouping in groupings
-            if isinstance(grouping, Collecting)
+            if isinstance(grouping, Collecting | Grouping)
             for function in grouping.functions.values()
         ]
         return [function.where for function in (*(call.function for call in self.calls), *of_queries)]
+
+    @property
+    def plugin_hashes(self) -> Mapping[str, str]:
+        """The hashes of those whose functions make states, by names that tell these apart."""
+        hashes = {call.name: call.function.plugin_hash for call in self.calls}
+        for stages in self.chain.stages:
+            if isinstance(stages, GroupPlan) and isinstance(stages.grouping, Grouping):
+                for name, function in stages.grouping.functions.items():
+                    hashes[f"{stages.name}.{name}"] = function.plugin_hash
+        return hashes
 
     @property
     def routes(self) -> Routes:

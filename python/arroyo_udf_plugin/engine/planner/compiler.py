@@ -44,6 +44,7 @@ from .scope import Scope
 from .selects import AnyQuery, JoinClause, QueryText, Relation, UnionText, WholeText
 from .settings import ChosenSettings
 from .statements import CreateTable, CreateView, DeclaredColumn, Insert, SelectStatement, Set, Statement
+from .table_calls import Called, CalledJoin
 from .tables import is_in_database, kind_of, sink_of, source_of
 from .text import Text, Unending, Wrong
 from .unions import united
@@ -316,11 +317,15 @@ class _Compiler:
             return before, None, query
         tables = [self._lookup_table(join, ctes) for join in query.joins]
         sides = [
-            self._relation(flow, join.relation, ctes) if table is None else Looked(table, join)
+            Called(join, self._udfs)
+            if join.call is not None
+            else self._relation(flow, join.relation, ctes)
+            if table is None
+            else Looked(table, join)
             for join, table in zip(query.joins, tables, strict=True)
         ]
         names = {join.relation.alias: side.names for join, side in zip(query.joins, sides, strict=True)}
-        looked = [side.join.relation.alias for side in sides if isinstance(side, Looked)]
+        looked = [side.join.relation.alias for side in sides if isinstance(side, Looked | Called)]
         early = EarlyConditions(
             self._text, self._udfs, flow, query, {query.relation.alias: before.names, **names}, looked
         )
@@ -330,6 +335,9 @@ class _Compiler:
             before = early.before(number, before, scope)
             if isinstance(side, Looked):
                 before, scope = LookupJoin(self._text, self._udfs, flow, query, before, scope, side).built()
+                continue
+            if isinstance(side, Called):
+                before, scope = CalledJoin(self._text, self._udfs, flow, query, before, scope, side).built()
                 continue
             right = early.of_right(number, side)
             joined = StreamJoin(self._text, self._udfs, flow, before, scope, join, right, name, needed)

@@ -47,6 +47,7 @@ _TYPES = (
     *("BOOLEAN", "TINYINT", "SMALLINT", "INT", "INTEGER", "BIGINT", "FLOAT", "REAL", "DOUBLE", "DECIMAL(10, 2)"),
     *("TEXT", "VARCHAR", "STRING", "BYTEA", "DATE", "TIME", "TIMESTAMP", "INTERVAL"),
 )
+AGGREGATE = "an aggregate needs a GROUP BY with a window: write GROUP BY tumble(interval '1 minute')"
 _AGGREGATE = re.compile(r"must appear in the GROUP BY|must be in GROUP BY")
 
 
@@ -147,7 +148,7 @@ def wrong_query(
         fields = {inner.name for type_ in schema.types if pa.types.is_struct(type_) for inner in type_}
         return Wrong(f"{text}: {nearest(match[1], sorted(fields))}", _of_name(part, match[1], at))
     if _AGGREGATE.search(text):
-        return Unending("an aggregate needs a GROUP BY with a window: write GROUP BY tumble(interval '1 minute')", at)
+        return Unending(AGGREGATE, at)
     return (Unending if text == NOT_BY_ROW else Wrong)(" ".join(text.split()), at)
 
 

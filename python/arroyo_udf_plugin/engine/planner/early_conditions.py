@@ -25,7 +25,7 @@ from .text import Text
 
 class EarlyConditions:
     """query: with joins. tables: the names of the columns of each of its tables, in the order of FROM. looked: those
-    of them in which rows are looked up. late: what is left for the joined rows."""
+    of them whose rows are looked up, or called. late: what is left for the joined rows."""
 
     def __init__(
         self,

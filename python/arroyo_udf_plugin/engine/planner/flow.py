@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
 
+from ...host.aggregate import Aggregate
 from ...host.isolation import Isolation
 from ...host.policy import Action
 from ..connectors.described import Output
@@ -26,7 +27,7 @@ from ..pipeline.kinds.lookup import Lookup
 from ..pipeline.kinds.sql import Sql
 from ..pipeline.kinds.union import Union, merged
 from ..pipeline.kinds.whole import WholeQuery
-from ..pipeline.kinds.windows import Windows
+from ..pipeline.kinds.windows import NONE, Windows
 from ..pipeline.lines import Key
 from ..pipeline.variables import resolved
 from ..windows.collecting import Inputs
@@ -139,10 +140,13 @@ class Flow:
         """The rows, without those in which one of these columns is null: they fail."""
         return self.query(before, Select(required=names), name, at).as_known(before) if names else before
 
-    def windows(self, before: Node, operator: Windows, at: int) -> Node:
-        """operator: without its places. Raises WrongQuery."""
+    def windows(self, before: Node, operator: Windows, at: int, functions: Mapping[str, Aggregate] = NONE) -> Node:
+        """operator: without its places. functions: of plugins, that it calls. Raises WrongQuery."""
         placed = self._waiting(operator, before).model_copy(update={"after": self._after(before)})
-        return self._added(placed, opened(operator.grouping(), before.schema).schema, at)
+        if functions:
+            update = {"isolation": self.settings.isolation, "workers": self.settings.workers}
+            placed = placed.model_copy(update=update)
+        return self._added(placed, opened(operator.grouping(functions), before.schema).schema, at)
 
     def deduplicate(self, before: Node, operator: Deduplicate, at: int) -> Node:
         """operator: without its places. Raises WrongQuery."""

@@ -38,6 +38,10 @@ class PlannedUdf:
         return f"{self.function.name}({arguments}) -> {self.function.returns}"
 
     @property
+    def is_aggregate(self) -> bool:
+        return self.function.kind == "aggregate"
+
+    @property
     def is_once(self) -> bool:
         """Whether two calls with the same arguments are one."""
         return self.function.volatility != "volatile"

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from ...errors import InvalidArgument
+from ...host.aggregate import Aggregate
+from ...plugin.casting import fits
 from ..connectors.cells import CellType
 from ..datafusion.feed import context, functions_by_kind
 from ..datafusion.query import WrongQuery
@@ -32,6 +34,7 @@ from .intervals import DAY, LONGEST
 from .rounds import Rounds, Wanted, same_names
 from .scope import Scope
 from .selects import Item, QueryText, Star
+from .steps import check_aggregate
 from .text import Text, Unending, Wrong
 
 _WINDOW = "__w"
@@ -106,7 +109,9 @@ class Grouped:
     ) -> None:
         self._scope = scope
         self._text, self._udfs, self._flow, self._query, self._node, self._name = text, udfs, flow, query, node, name
-        self._aggregates = functions_by_kind()["AGGREGATE"] - set(udfs)
+        self._own = {name: udf for name, udf in udfs.items() if udf.is_aggregate}
+        self._aggregates = functions_by_kind()["AGGREGATE"] - set(udfs) | set(self._own)
+        self._called: list[tuple[CallExpression, Sequence[str]]] = []  # of plugins, with the columns of arguments
         self._inputs: dict[str, Item] = {}  # what rows contribute, by its normal text
         self._known: dict[str, str] = {}  # the columns of aggregates, by their normal text
         self._results: dict[str, str] = {}  # aggregates over what rows contribute, by their columns
@@ -134,6 +139,7 @@ class Grouped:
         }
         computed |= dict(self._aliases(computed))
         rows = self._rows(names)
+        self._check_types(rows)
         node = dataclasses.replace(self._windows(rows, window, names), windows=frozenset([own]))
         items = tuple(self._named(item) for item in query.items if isinstance(item, Item))
         results = dataclasses.replace(query, ctes={}, items=items, where=query.having, group=(), having=())
@@ -233,7 +239,9 @@ class Grouped:
 
     def _windows(self, rows: Node, window: _Window, keys: Mapping[str, Expression]) -> Node:
         try:
-            return self._flow.windows(rows, self._operator(window, keys), window.expression.start)
+            called = {call.name: self._own[call.name].function for call, _ in self._called}
+            functions = {name: function for name, function in called.items() if isinstance(function, Aggregate)}
+            return self._flow.windows(rows, self._operator(window, keys), window.expression.start, functions)
         except WrongQuery as error:
             part = self._parts[error.item].part if error.item in self._parts else ()
             raise wrong_query(error, part, self._query, self._node.schema, self._udfs) from None
@@ -246,6 +254,7 @@ class Grouped:
             keys=tuple(keys),
             aggregates=self._results,
             table=self._alias,
+            functions={call.name: self._own[call.name].file for call, _ in self._called},
             **window.lengths,  # type: ignore[arg-type]
         )
 
@@ -291,7 +300,7 @@ class Grouped:
         if call.over is not None:
             raise Unending("OVER (...) is not supported beside GROUP BY", call.over[0].start)
         normal = self._normal(call)
-        if normal not in self._known:
+        if normal not in self._known or call.is_volatile(self._own):
             column = self._known[normal] = f"__v{len(self._known) + 1}"
             self._results[column], self._parts[column] = self._over_columns(call), call
         return self._known[normal]
@@ -302,7 +311,22 @@ class Grouped:
         for child in call.children:  # FILTER is the last one
             if child.columns or child.calls:
                 columns[child] = self._column(child, None if child is call.filter else call.filter)
+        if call.name in self._own:
+            check_aggregate(call, self._own[call.name])
+            self._called.append((call, [columns.get(argument, "") for argument in call.arguments]))
         return call.text(self._text, columns)
+
+    def _check_types(self, rows: Node) -> None:
+        """Of the arguments of aggregates of plugins."""
+        for call, columns in self._called:
+            udf = self._own[call.name]
+            for argument, column, field in zip(call.arguments, columns, udf.function.arguments, strict=False):
+                if column and fits(given := rows.schema.field(column).type, field) is not None:
+                    raise Wrong(
+                        f"{self._text.cut(argument.part)} is {given}, and the function is {udf.signature}: "
+                        f"write CAST(... AS ...) for {field.name}",
+                        argument.start,
+                    )
 
     def _column(self, expression: Expression, only: Expression | None) -> str:
         """The column of an expression over rows."""

@@ -14,6 +14,7 @@ Assumes: the text is right, as in `parsing`.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -23,15 +24,18 @@ from .clauses import clauses_in
 from .diagnostics import check_meaning
 from .expressions import COALESCE, CallExpression, Case, Expression, Logic, Operation, Subquery, conjuncts
 from .functions import PlannedUdf
+from .over import is_sliding, over_of
 from .parsing import parsed
-from .selects import Item, Star, items_of
-from .steps import check_arguments
-from .text import Text, Tokens, Wrong, closing, leveled
+from .selects import Item, Star, from_of, items_of
+from .steps import check_aggregate, check_arguments
+from .table_calls import BESIDE_JOIN, in_whole
+from .text import Text, Tokens, Unending, Wrong, closing, leveled
 
 _LONGEST = 1 << 16  # characters of a condition; that of a call in a row of calls is twice as long as the one before
 _FOR_EACH_ROW = "random() >= 0"
 _RANDOM = {"random", "rand", "uuid"}
 _NO_EXPRESSIONS = {"from", "join", "with", "using", "window", "fetch"}
+_SELECTS = {"select", "distinct", "all"}
 _CONDITIONS = {"where", "on", "having", "qualify"}
 _COUNTED = {"having": "count(*)", "qualify": "count(*) OVER ()"}
 _JOINS = {"inner", "left", "right", "full", "outer", "cross", "natural", "semi", "anti"}
@@ -59,7 +63,10 @@ class Guarded:
         tables: Mapping[int, str],
         columns: Mapping[str, Collection[str]],
     ) -> None:
-        self._text, self._udfs, self._grouping, self._tables, self._columns = text, udfs, grouping, tables, columns
+        self._text, self._tables, self._columns = text, tables, columns
+        self._udfs = {name: udf for name, udf in udfs.items() if not udf.is_aggregate}
+        self._aggregates = {name: udf for name, udf in udfs.items() if udf.is_aggregate}
+        self._grouping = {*grouping, *self._aggregates}
         self._around = _Around(set(), None)
 
     def query(self, part: Tokens, is_value: bool = False) -> str:
@@ -71,8 +78,11 @@ class Guarded:
         }
         outer, self._around = self._around, _Around(grouped, self._names_in(clauses) if is_value else None)
         every = _group_by_all(part)
-        kind = ""
-        for word, clause in clauses:
+        kind, items = "", part[:0]
+        for number, (word, clause) in enumerate(clauses):
+            if clause and clause[0].start < done:  # it is part of a FROM that has been written
+                continue
+            items = clause if word in _SELECTS else items
             if every is not None and clause and clause[0].start > every.start:
                 written += [self._text.text[done : every.start], self._keys(part, every)]
                 done, every = every.end, None
@@ -81,6 +91,10 @@ class Guarded:
             elif word == "join":  # a name without a table may be one of the next table, too
                 joined = self._around.joined
                 self._around.joined = {column: text for column, text in joined.items() if _is_qualified(column)}
+            if word == "from" and (called := self._called(relations := _relations(part, clauses[number:]), items)):
+                written += [self._text.text[done : relations[0].start], called]
+                done = relations[-1].end
+                continue
             for inner, is_expression in _parts(word, clause):
                 text = self._clause(word, parsed(inner), kind) if is_expression else self._bracketed(inner)
                 written += [self._text.text[done : inner[0].start], text]
@@ -92,9 +106,33 @@ class Guarded:
             done = every.end
         return "".join([*written, self._text.text[done : part[-1].end]])
 
+    def _called(self, relations: Tokens, items: Tokens) -> str | None:
+        """What stands behind FROM, if functions of plugins give rows there. items: of the SELECT."""
+        tables = {name for name, udf in self._udfs.items() if udf.function.kind == "table"}
+        pairs = itertools.pairwise(token for _, token, depth in leveled(relations) if depth < 2)
+        if not any((token.name or "").lower() in tables and after.text == "(" for token, after in pairs):
+            return None
+        for item, _ in _parts("select", items):
+            if item[0].text == "*" or [token.text for token in item[1:3]] == [".", "*"]:
+                raise Wrong("a * is not for rows of a function here: write the columns", item[0].start)
+        try:
+            relation, joins = from_of(relations, relations[0].start)
+        except Unending as error:
+            raise Wrong(BESIDE_JOIN, error.at) from None
+        first = [token for token in relations if token.start < joins[0].at] if joins else relations
+        name = self._tables.get(first[1].start, "") if relation.name is None else relation.name
+        columns = self._columns.get(name, ())
+        text = self._bracketed(first)
+        return in_whole(relation, joins, self._udfs, text, columns, lambda call: self._written(call, ()))
+
     def _clause(self, word: str, expression: Expression, kind: str) -> str:
         """word: of its clause. kind: of the join, if it is ON's."""
         check_meaning(self._text, [expression])
+        for call in expression.calls_of(self._aggregates):
+            check_aggregate(call, self._aggregates[call.name])
+            if call.over is not None and (over := over_of(call)) is not None and is_sliding(over):
+                reason = f"{call.name} cannot take rows out of a frame: write ROWS BETWEEN UNBOUNDED PRECEDING AND ..."
+                raise Wrong(reason, over.frame[0].start)
         if word not in _CONDITIONS:
             return self._written(expression, ())
         parts, texts = conjuncts(expression), dict[Expression, str]()
@@ -286,6 +324,13 @@ def queries_behind_from(part: Tokens) -> Iterator[Tokens]:
                 query = inner[1 : closing(inner, 0)] if inner[0].text == "(" else ()
                 if is_query(query):
                     yield query
+
+
+def _relations(part: Tokens, clauses: Sequence[tuple[str, Tokens]]) -> Tokens:
+    """What stands behind FROM. clauses: from there on."""
+    own = itertools.takewhile(lambda pair: pair[0] in ("from", "join", "on", "using"), clauses)
+    start, end = clauses[0][1][0].start, [clause for _, clause in own if clause][-1][-1].end
+    return [token for token in part if start <= token.start < end]
 
 
 def _is_qualified(condition: Expression) -> bool:

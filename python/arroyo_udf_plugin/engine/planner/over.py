@@ -42,6 +42,12 @@ def over_of(call: CallExpression) -> Over | None:
     return Over(partition, order, inner[starts["frame"] :], inner)
 
 
+def is_sliding(over: Over) -> bool:
+    """Whether rows leave its frame."""
+    words = [token.word for token in over.frame if token.word != "between"]
+    return bool(words) and words[1:3] != ["unbounded", "preceding"]
+
+
 def _ordered(part: Tokens) -> tuple[Expression, tuple[str, ...]]:
     length = len(part)
     while length > 1 and part[length - 1].word in ("asc", "desc", "nulls", "first", "last"):

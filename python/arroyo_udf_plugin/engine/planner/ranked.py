@@ -105,6 +105,11 @@ class Ranked:
             )
         if over_of(function) is None:
             raise Unending(f"named windows are not supported: {_WRITE}", (function.over or function.part)[0].start)
+        if function.name in self._udfs and self._udfs[function.name].is_aggregate:
+            raise Unending(
+                f"{function.name} is of a plugin, and has OVER only over sources that end: write GROUP BY",
+                function.start,
+            )
         for call in function.calls_of(self._udfs):
             raise Unending(f"{call.name} is called beside OVER: compute it in the query before", call.start)
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from ...plugin.casting import fits
+from ..connectors.cells import CellType
 from ..datafusion.query import Query, Select, WrongQuery
 from ..datafusion.tokens import column_name, quoted
 from .column_types import cast_to
@@ -213,6 +214,7 @@ class Rounds:
     def _check_types(self, made: Made) -> None:
         for argument, column, field in zip(made.call.arguments, made.columns, made.udf.function.arguments, strict=True):
             given = self._node.schema.field(column).type
+            given = pa.string() if isinstance(given, CellType) else given
             if fits(given, field) is not None:
                 raise Wrong(
                     f"{self._text.cut(argument.part)} is {given}, and the function is {made.udf.signature}: "

@@ -5,6 +5,8 @@
                  [QUALIFY row_number() OVER (...) = 1]
     relation  := name [AS alias] | (query) [AS alias]
     join      := [INNER | LEFT | RIGHT | FULL] JOIN relation ON condition | ... USING (names)
+               | , call | CROSS JOIN call | [INNER | LEFT] JOIN call ON TRUE
+    call      := [LATERAL] function(arguments) [[AS] alias [(names)]]
 
 Everything else that SQL has is refused by name, with what to write instead, or needs all rows (`WholeText`).
 """
@@ -21,7 +23,7 @@ from .clauses import clauses_in
 from .expressions import CallExpression, Column, Expression, conjuncts
 from .over import first_of, is_number
 from .parsing import parsed
-from .text import Cursor, Text, Tokens, Unending, Wrong, leveled, split
+from .text import Cursor, Text, Tokens, Unending, Wrong, closing, leveled, split
 
 _NOT_YET = {
     "intersect": "INTERSECT is not supported: a stream has no end to compare",
@@ -105,13 +107,16 @@ JoinKind = Literal["inner", "left", "right", "full"]
 @dataclass(frozen=True)
 class JoinClause:
     """A relation beside all before it. on: the condition; None: columns of these names are equal (using, with where
-    they are). at: where JOIN, or the word before it, is."""
+    they are). at: where JOIN, or the word before it, is. call: the relation is what this gives for each row before it;
+    columns: their names, if they are named."""
 
     kind: JoinKind
     relation: Relation
     on: Expression | None
     using: Mapping[str, int]
     at: int
+    call: CallExpression | None = None
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -140,7 +145,7 @@ class QueryText:
     @property
     def expressions(self) -> list[Expression]:
         """All that name columns."""
-        on = [join.on for join in self.joins if join.on is not None]
+        on = [expression for join in self.joins for expression in (join.on, join.call) if expression is not None]
         return [*self.results, *self.where, *self.group, *self.having, *on]
 
 
@@ -246,7 +251,7 @@ def _select(cursor: Cursor, ctes: Mapping[str, AnyQuery], at: int) -> AnyQuery:
     items = tuple(_items(clauses["select"], cursor.offset))
     if "from" not in clauses:
         raise Wrong("a SELECT needs a FROM: rows come from a table", at)
-    relation, joins = _from(clauses["from"], cursor.offset)
+    relation, joins = from_of(clauses["from"], cursor.offset)
     group = split(clauses["group"], ",") if "group" in clauses else []
     if not all(group):
         raise Wrong("an expression is missing in this GROUP BY", at)
@@ -381,13 +386,15 @@ def _star(table: str | None, rest: Tokens, at: int) -> Star:
     return Star(table, {token.name or "": token.start for token in names}, at)
 
 
-def _from(part: Tokens, at: int) -> tuple[Relation, tuple[JoinClause, ...]]:
+def from_of(part: Tokens, at: int) -> tuple[Relation, tuple[JoinClause, ...]]:
     """The first relation, and what is joined with it."""
     if not part:
         raise Wrong("the table is missing: write its name behind FROM", at)
     starts = []
     for place, token, depth in leveled(part):
-        if not depth and token.text == ",":
+        if not depth and token.text == "," and _is_call(part[place + 1 :]):
+            starts.append((place, place))
+        elif not depth and token.text == ",":
             raise Unending(f"a comma joins all rows with all: {_WINDOWED} AND ...", token.start)
         if not depth and token.word == "join":
             starts.append((_join_start(part, place), place))
@@ -416,6 +423,8 @@ def _join_start(part: Tokens, place: int) -> int:
 def _join(before: Tokens, part: Tokens, word: Token) -> JoinClause:
     """before: the words before JOIN."""
     at = before[0].start if before else word.start
+    if _is_call(part):
+        return _call(before, part, at)
     if part[:1] and part[0].word == "unnest":
         raise Unending("UNNEST is not supported here: write unnest(list) among the items", part[0].start)
     for token in [*before, *part[:1]]:
@@ -434,6 +443,38 @@ def _join(before: Tokens, part: Tokens, word: Token) -> JoinClause:
     cursor = Cursor(part[end + 1 :])
     names = [Cursor(column).name("a column's name") for column in split(cursor.brackets(), ",")]
     return JoinClause(kind, relation, None, dict(names), at)  # type: ignore[arg-type]
+
+
+def _is_call(part: Tokens) -> bool:
+    """Whether a join is with a function's rows."""
+    part = part[1:] if part[:1] and part[0].word == "lateral" else part
+    return len(part) > 1 and part[0].name is not None and part[0].word != "unnest" and part[1].text == "("
+
+
+def _call(before: Tokens, part: Tokens, at: int) -> JoinClause:
+    """As of `_join`."""
+    cursor = Cursor(part)
+    cursor.take("lateral")
+    start = len(part) - len(cursor.rest)
+    end = closing(part, start + 1) + 1
+    call = parsed(part[start:end])
+    assert isinstance(call, CallExpression)
+    words = {token.word for token in before}
+    if not words <= {"cross", "inner", "left", "outer"}:
+        raise Unending("rows of a function are those of a row before it: write CROSS JOIN, or LEFT JOIN", at)
+    cursor = Cursor(part[end:])
+    cursor.take("as")
+    alias = call.name
+    columns: tuple[str, ...] = ()
+    if cursor.now is not None and cursor.now.word not in ("on", "using"):
+        alias, _ = cursor.name("a name for the table")
+        if cursor.now is not None and cursor.now.text == "(":
+            columns = tuple(Cursor(name).name("a column's name")[0] for name in split(cursor.brackets(), ","))
+    if cursor.rest and [token.word for token in cursor.rest] != ["on", "true"]:
+        reason = "rows of a function belong to their row alone: write ON TRUE, and conditions in WHERE"
+        raise Wrong(reason, cursor.offset)
+    relation = Relation(None, None, alias, call.start)
+    return JoinClause("left" if "left" in words else "inner", relation, None, {}, at, call, columns)
 
 
 def _relation(part: Tokens, at: int) -> Relation:

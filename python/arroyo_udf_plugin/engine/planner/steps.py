@@ -20,10 +20,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..datafusion.tokens import column_name, quoted, tokens
+from .diagnostics import AGGREGATE
 from .expressions import COALESCE, CallExpression, Case, Constant, Expression, Logic
 from .flow import Flow
 from .functions import PlannedUdf
-from .text import Text, Wrong
+from .text import Text, Unending, Wrong, closing, leveled, split
 
 _SHORT = 200  # characters of a definition that is written again, where that saves a query
 BEFORE = -1
@@ -296,7 +297,9 @@ class ComputedSteps:
 
     def _check(self, call: CallExpression, udf: PlannedUdf) -> None:
         check_arguments(call, udf)
-        if udf.function.kind not in ("sync", "async"):
+        if udf.is_aggregate:
+            raise Unending(AGGREGATE, call.start)
+        if udf.function.kind not in ("sync", "async", "table"):
             raise Wrong(f"{udf.signature} is {udf.function.kind}, and no row can call it", call.start)
         if udf.function.timeout is not None and self._flow.settings.isolation != "process":
             raise Wrong(
@@ -310,6 +313,15 @@ def check_arguments(call: CallExpression, udf: PlannedUdf) -> None:
     """Raises Wrong if there are not as many as the function has."""
     if len(call.arguments) != len(udf.function.arguments):
         raise Wrong(f"{len(call.arguments)} arguments are given, and the function is {udf.signature}", call.start)
+
+
+def check_aggregate(call: CallExpression, udf: PlannedUdf) -> None:
+    """As `check_arguments`. What is behind ORDER BY is no argument."""
+    inner = call.part[2 : closing(call.part, 1)]
+    end = next((place for place, token, depth in leveled(inner) if not depth and token.word == "order"), len(inner))
+    given, wanted = len(split(inner[:end], ",")), len(udf.function.arguments)
+    if given != wanted:
+        raise Wrong(f"{given} arguments are given, and the function is {udf.signature}", call.start)
 
 
 def names_in(text: str) -> Iterator[str]:

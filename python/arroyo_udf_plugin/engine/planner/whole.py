@@ -59,10 +59,11 @@ def tables_in(part: Tokens, known: Sequence[str]) -> Iterator[tuple[str, int]]:
 
 
 def first_table(part: Tokens) -> tuple[str, int] | None:
-    """The name behind FROM, and where it stands."""
+    """The name behind FROM, and where it stands; None: there is none, or a function."""
     for place, token, depth in leveled(part):
         if place and not depth and part[place - 1].word == "from" and token.name is not None:
-            return token.name, token.start
+            is_call = place + 1 < len(part) and part[place + 1].text == "("
+            return None if is_call else (token.name, token.start)
     return None
 
 
@@ -119,7 +120,9 @@ def _called(flow: Flow, part: Tokens, udfs: Mapping[str, PlannedUdf]) -> dict[st
         if after.text != "(" or name not in udfs:
             continue
         udf = called[name] = udfs[name]
-        if udf.function.kind not in ("sync", "async"):
+        if udf.is_aggregate:
+            continue
+        if udf.function.kind not in ("sync", "async", "table"):
             raise Wrong(f"{udf.signature} is {udf.function.kind}, and no row can call it", token.start)
         if (flow.settings.on_error, flow.settings.on_timeout) != ("fail", "fail"):
             raise Wrong(

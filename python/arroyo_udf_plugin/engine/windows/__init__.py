@@ -26,8 +26,8 @@ opened.py     panes or sessions, as the grouping needs
 A pane is the time from one window's start to the next one's. Each row belongs to one pane, each window is made of one
 pane (tumble) or several (hop). What is kept of a pane is
 
-    parts    if all aggregates can be merged (count, sum, min, max, avg, bits): a row for each key. Rows wait until
-             there are enough for a query; a pane's parts are merged when they have doubled.
+    parts    if all aggregates can be merged (count, sum, min, max, avg, bits, plugins'): a row for each key. Rows
+             wait until there are enough for a query; a pane's parts are merged when they have doubled.
     rows     otherwise, without the columns that nobody needs: any aggregate that DataFusion has.
 
 Closing a window is one query over what its panes keep; windows that end together are answered together. Of sessions,

@@ -13,7 +13,10 @@ from functools import partial
 
 import pyarrow as pa
 
+from ...host.aggregate import Aggregate
+from ..datafusion.aggregates import ListFunction, list_functions
 from ..datafusion.feed import TABLE, Feed, Single, works
+from ..datafusion.native_calls import NO_AGGREGATES
 from ..datafusion.query import WrongQuery, error_message, planned, settled, written
 from ..datafusion.tokens import quoted, tokens, without_layout
 from .partials import COUNT, Parted, column, part_name, parted, without_order
@@ -25,7 +28,8 @@ class Grouping:
     """time: the column of event times; in the results, the last moment of the window. window: which windows there are.
     column: of the results, a struct of the window's start and end. keys: columns. aggregates: by the names of their
     results. by_row: each row is a result, with its keys; aggregates are window functions over the rows of its window.
-    table: the name that aggregates may use for the rows."""
+    table: the name that aggregates may use for the rows. functions: aggregates of plugins that they call, by name in
+    lower case."""
 
     time: str
     window: Window
@@ -34,20 +38,36 @@ class Grouping:
     aggregates: Mapping[str, str] = dataclasses.field(default_factory=dict)
     by_row: bool = False
     table: str = "input"
+    functions: Mapping[str, Aggregate] = dataclasses.field(default_factory=dict, repr=False)
 
 
 class BatchQuery:
-    """A query over batches with the schema `given`, with results in the schema `schema`. table: as of `Grouping`."""
+    """A query over batches with the schema `given`, with results in the schema `schema`. table: as of `Grouping`.
+    aggregates: of plugins that it calls."""
 
-    def __init__(self, text: str, given: pa.Schema, schema: pa.Schema, table: str) -> None:
-        self._text, self.given, self._schema, self._table = text, given, schema, table
+    def __init__(
+        self,
+        text: str,
+        given: pa.Schema,
+        schema: pa.Schema,
+        table: str,
+        aggregates: Mapping[str, ListFunction] = NO_AGGREGATES,
+    ) -> None:
+        self._text, self.given, self._schema, self._table, self._aggregates = text, given, schema, table, aggregates
 
     def of(self, batches: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
-        return [self._settled(answer) for answer in self._runs.run(*batches) if answer.num_rows]
+        """Raises what aggregates of plugins raise, such as RowError, and what DataFusion raises."""
+        try:
+            return [self._settled(answer) for answer in self._runs.run(*batches) if answer.num_rows]
+        except Exception:
+            for aggregate in self._aggregates.values():
+                if aggregate.steps.failed is not None:
+                    raise aggregate.steps.failed from None  # DataFusion has only its text
+            raise
 
     @functools.cached_property
     def _runs(self) -> Feed | Single:
-        asked = written(self._text, self._table, self.given)
+        asked = written(self._text, self._table, self.given, self._aggregates)
         return Feed(asked, self.given, one_by_one=False) if works() else Single(asked)
 
     def _settled(self, rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -63,7 +83,7 @@ class Aggregation:
     """Aggregates over batches, by keys: of one pane, or of several, with the columns that tell them apart in front.
 
     text: makes the query's text of the columns to group by, besides keys. given, schema: of rows and results of one.
-    by: what tells panes apart. table: as of `Grouping`.
+    by: what tells panes apart. table: as of `Grouping`. aggregates: as of `BatchQuery`.
     """
 
     def __init__(
@@ -73,10 +93,11 @@ class Aggregation:
         schema: pa.Schema,
         by: Sequence[pa.Field],
         table: str,
+        aggregates: Mapping[str, ListFunction],
     ) -> None:
-        self.of_one = BatchQuery(text([]), given, schema, table).of
+        self.of_one = BatchQuery(text([]), given, schema, table, aggregates).of
         several = text([field.name for field in by])
-        self.of_several = BatchQuery(several, pa.schema([*by, *given]), pa.schema([*by, *schema]), table).of
+        self.of_several = BatchQuery(several, pa.schema([*by, *given]), pa.schema([*by, *schema]), table, aggregates).of
 
 
 class GroupingPlan:
@@ -87,11 +108,12 @@ class GroupingPlan:
     schema: of the results: keys and aggregates.
     in_parts: whether panes keep parts. If so: parts: of rows. merged: of parts, put together. part_texts, merge_texts:
     their aggregates.
-    result: of what is kept. result_texts: its aggregates.
+    result: of what is kept. result_texts: its aggregates. functions: of plugins that the texts call.
     """
 
     def __init__(self, grouping: Grouping, given: pa.Schema, by: Sequence[pa.Field]) -> None:
         self._grouping, self._given, self._by = grouping, given, by
+        self.functions = list_functions(grouping.functions)
         self._check()
         results = [settled(*pair) for pair in zip(grouping.aggregates.values(), self._types(), strict=True)]
         texts = [text for text, _ in results]
@@ -99,14 +121,16 @@ class GroupingPlan:
         self.schema = pa.schema([*keys, *zip(grouping.aggregates, (type_ for _, type_ in results), strict=True)])
         self.needed = self._needed()
         fed = self.fed = pa.schema([given.field(name) for name in self.needed])
-        parted_texts = [None if grouping.by_row else parted(text, given, grouping.table) for text in texts]
+        parted_texts = [
+            None if grouping.by_row else parted(text, given, grouping.table, grouping.functions) for text in texts
+        ]
         aggregates = [aggregate for aggregate in parted_texts if aggregate is not None]
         self.in_parts = len(aggregates) == len(parted_texts)
         self.meanings: dict[str, str] = {}
         if not self.in_parts:
             self.kept = fed
             if not grouping.by_row:
-                texts = [without_order(text, given, grouping.table) for text in texts]
+                texts = [without_order(text, given, grouping.table, grouping.functions) for text in texts]
             self.result_texts = texts
             self.result = self._asked(texts, fed, self.schema)
             self._check_together(texts, fed)
@@ -137,13 +161,13 @@ class GroupingPlan:
     def _check_together(self, texts: Sequence[str], fed: pa.Schema) -> None:
         """Some aggregates have a plan by themselves, but not beside each other."""
         try:
-            asked = written(self.text(texts, []), self._grouping.table, fed)
+            asked = written(self.text(texts, []), self._grouping.table, fed, self.functions)
             planned(asked, fed).execution_plan()
         except Exception as error:
             raise WrongQuery(error_message(error), None) from None
 
     def _asked(self, items: Sequence[str], given: pa.Schema, schema: pa.Schema) -> Aggregation:
-        return Aggregation(partial(self.text, items), given, schema, self._by, self._grouping.table)
+        return Aggregation(partial(self.text, items), given, schema, self._by, self._grouping.table, self.functions)
 
     def _types(self) -> list[pa.DataType]:
         """Of the aggregates."""
@@ -162,7 +186,8 @@ class GroupingPlan:
         """Raises what DataFusion raises."""
         if not items:
             return []
-        types = planned(written(self.text(items, []), self._grouping.table, given), given).schema().types
+        asked = written(self.text(items, []), self._grouping.table, given, self.functions)
+        types = planned(asked, given).schema().types
         return list(types[len(self._grouping.keys) :])
 
     def _needed(self) -> list[str]:

@@ -1,8 +1,12 @@
-"""Aggregates that can be put together from parts of the rows: count, sum, min, max, avg of numbers, bits, bools.
+"""Aggregates that can be put together from parts of the rows: count, sum, min, max, avg of numbers, bits, bools, and
+those of plugins.
 
 avg(x) FILTER (WHERE ok)   parts   sum(arrow_cast(x, 'Float64')) FILTER (WHERE ok), count(x) FILTER (WHERE ok)
                            merged  sum(part 1), sum(part 2)
                            result  sum(part 1) / sum(part 2)
+mean(x), of a plugin       parts   "mean update"(x)
+                           merged  "mean merge"(part)
+                           result  "mean finish"("mean merge"(part))
 
 NaN is above all other numbers: min(x) is NaN if there is nothing else, max(x) if there is one. So DataFusion has it
 without GROUP BY; with keys its answer depends on the order of rows, so min and max of floats are written otherwise.
@@ -11,10 +15,12 @@ without GROUP BY; with keys its answer depends on the order of rows, so min and 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import pyarrow as pa
 
+from ..datafusion.aggregates import finish_name, merge_name, update_name
+from ..datafusion.native_calls import closing, is_distinct_or_ordered
 from ..datafusion.tokens import Token, quoted, tokens
 
 
@@ -40,10 +46,14 @@ _KNOWN = {"count", "avg"} | _MERGED_BY_ITSELF
 _NAN = {pa.float32(): "Float32", pa.float64(): "Float64"}
 
 
-def parted(text: str, schema: pa.Schema, table: str) -> Parted | None:
-    """An aggregate's text in parts. None: it cannot be. schema, table: of the rows."""
+def parted(text: str, schema: pa.Schema, table: str, functions: Collection[str] = ()) -> Parted | None:
+    """An aggregate's text in parts. None: it cannot be. schema, table: of the rows. functions: of plugins."""
     all_tokens = tokens(text)
-    if len(all_tokens) < 4 or all_tokens[1].text != "(" or (name := all_tokens[0].word) not in _KNOWN:
+    if len(all_tokens) < 4 or all_tokens[1].text != "(":
+        return None
+    if (all_tokens[0].name or "").lower() in functions:
+        return _of_plugin(text, all_tokens)
+    if (name := all_tokens[0].word) not in _KNOWN:
         return None
     end = next((place for place, token in enumerate(all_tokens) if token.text == ")"), 0)
     inner, rest = all_tokens[2:end], all_tokens[end + 1 :]
@@ -69,6 +79,18 @@ def parted(text: str, schema: pa.Schema, table: str) -> Parted | None:
     return Parted([Part(whole.format(argument, filter=f" {filter_}"), whole.replace("{filter}", ""))], "{0}")
 
 
+def _of_plugin(text: str, part: Sequence[Token]) -> Parted | None:
+    """part: of a call of a plugin's aggregate, which may be more than that."""
+    end = closing(part, 1)
+    rest = part[end + 1 :]
+    if is_distinct_or_ordered(part[2:end]) or (rest and (rest[0].word != "filter" or _has_more(rest))):
+        return None
+    name = (part[0].name or "").lower()
+    update, merge = quoted(update_name(name)), quoted(merge_name(name))
+    called = Part(f"{update}{text[part[1].start :]}", f"{merge}({{0}})")
+    return Parted([called], f"{quoted(finish_name(name))}({{0}})")
+
+
 def _of_floats(name: str, type_: pa.DataType) -> str:
     """min or max: of {0}, with {filter}."""
     if name == "min":
@@ -77,10 +99,10 @@ def _of_floats(name: str, type_: pa.DataType) -> str:
     return f"CASE WHEN bool_or(isnan({{0}})){{filter}} THEN {nan} ELSE max({{0}}){{filter}} END"
 
 
-def without_order(text: str, schema: pa.Schema, table: str) -> str:
+def without_order(text: str, schema: pa.Schema, table: str, functions: Collection[str] = ()) -> str:
     """An aggregate's text, so that it answers the same whatever the order of rows, if this takes other words."""
-    aggregate = parted(text, schema, table)
-    if aggregate is None or tokens(text)[0].word not in ("min", "max"):
+    aggregate = parted(text, schema, table, functions)
+    if aggregate is None or (word := tokens(text)[0].word) not in ("min", "max") or word in functions:
         return text
     return aggregate.parts[0].text
 

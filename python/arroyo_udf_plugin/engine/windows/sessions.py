@@ -58,8 +58,9 @@ class Sessions:
         """A query over rows with the numbers of their sessions. None: it asks nothing."""
         items = ", ".join([SESSION.name, *(f"{text}\nAS {quoted(f'__{n}')}" for n, text in enumerate(texts))])
         text = f"SELECT {items}\nFROM {TABLE} AS {quoted(self._table)}\nGROUP BY {SESSION.name}"
+        functions = self._plan.functions
         return (
-            BatchQuery(text, pa.schema([SESSION, *given]), pa.schema([SESSION, *results]), self._table)
+            BatchQuery(text, pa.schema([SESSION, *given]), pa.schema([SESSION, *results]), self._table, functions)
             if texts
             else None
         )

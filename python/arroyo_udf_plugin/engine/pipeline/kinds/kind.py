@@ -61,7 +61,7 @@ class Building(Protocol):
         """What it becomes, and the columns behind it."""
 
     def functions_of(self, place: int, operator: DescribedOperator) -> Mapping[str, Function] | None:
-        """Those that a `WholeQuery` calls, by name; None: there are problems."""
+        """Those that a `WholeQuery`, or `Windows`, calls, by name; None: there are problems."""
 
     def add_functions(self, place: int, operator: DescribedOperator) -> None:
         """`Functions`, in a row with those before and behind it, which add to the same rows."""

@@ -37,6 +37,8 @@ class WholeQuery(DescribedOperator):
     gathers: ClassVar[bool] = True
     is_query: ClassVar[bool] = True
     is_over_all_rows: ClassVar[bool] = True
+    called_kinds: ClassVar[frozenset[str]] = frozenset({"sync", "async", "table", "aggregate"})
+    """Of the functions that it may call."""
 
     type: Literal["query"] = "query"
     tables: Annotated[dict[str, str], pydantic.Field(min_length=1)]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, ClassVar, Literal
 
 import pyarrow as pa
 import pydantic
 
 from ....errors import InvalidArgument
+from ....host.aggregate import Aggregate
+from ....host.isolation import Isolation
 from ...connectors.cells import CellType
 from ...connectors.described import Seconds, Several
 from ...datafusion.query import WrongQuery
@@ -18,10 +20,12 @@ from ...windows.grouping import Grouping
 from ...windows.opened import opened
 from ...windows.spans import Hop, Months, Session, Window
 from ..queries import in_words
+from .functions import Workers
 from .kind import Building, WaitingOperator, lines_of_aggregates
 
 MOST_MONTHS = 372
 """Of a window: as long as others may be, in whole years."""
+NONE: Mapping[str, Aggregate] = {}
 
 
 class Windows(WaitingOperator):
@@ -31,7 +35,11 @@ class Windows(WaitingOperator):
     event time.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"allowed_lateness", "months", "slide_months"})
+    later: ClassVar[frozenset[str]] = frozenset(
+        {"allowed_lateness", "months", "slide_months", "functions", "isolation", "workers"}
+    )
+    called_kinds: ClassVar[frozenset[str]] = frozenset({"aggregate"})
+    """Of the functions that it may call."""
 
     type: Literal["windows"] = "windows"
     time: str
@@ -56,13 +64,20 @@ class Windows(WaitingOperator):
     """Each row is a result: `aggregates` are window functions, such as place = "row_number() OVER (ORDER BY n)"."""
     table: str = "input"
     """The name by which aggregates may call the rows, as in input.column."""
+    functions: dict[str, str] = pydantic.Field(default_factory=dict)
+    """Aggregates of plugins that `aggregates` call: the plugin, or the source (.py, .rs or .c), for each name. A group
+    that fails ends the pipeline."""
+    isolation: Isolation | None = None
+    """Where these run: "thread", "subinterpreter" or "process"; default: "thread"."""
+    workers: Workers | None = None
+    """How many interpreters or processes there are; "auto": one per core; default: 1."""
 
     @property
     def is_of_one_time(self) -> bool:
         return True
 
-    def grouping(self) -> Grouping:
-        """Raises InvalidArgument for windows that cannot be."""
+    def grouping(self, functions: Mapping[str, Aggregate] = NONE) -> Grouping:
+        """functions: those of the same name. Raises InvalidArgument for windows that cannot be."""
         window = self._window()
         if self.by_row and isinstance(window, Session):
             raise InvalidArgument("sessions have no window functions: leave out by_row")
@@ -74,6 +89,7 @@ class Windows(WaitingOperator):
             aggregates=dict(self.aggregates),
             by_row=self.by_row,
             table=self.table,
+            functions=functions,
         )
 
     def _window(self) -> Window:
@@ -93,7 +109,8 @@ class Windows(WaitingOperator):
 
     def build(self, building: Building, place: int) -> None:
         columns, problems = building.before(place), building.problems
-        if columns is None:
+        functions = building.functions_of(place, self)
+        if columns is None or functions is None:
             return
         building.needs_time(place, "windows end by the event time")
         at_time = columns.schema.get_field_index(self.time)
@@ -102,7 +119,8 @@ class Windows(WaitingOperator):
             problems.add(("operators", place, "time"), f'{reason}, types = {{ {self.time} = "datetime" }}')
             return
         try:
-            grouping = self.grouping()
+            called = {name: function for name, function in functions.items() if isinstance(function, Aggregate)}
+            grouping = self.grouping(called)
             schema = opened(grouping, columns.schema).schema
         except WrongQuery as error:
             at = ("aggregates", error.item) if error.item in self.aggregates else ()
