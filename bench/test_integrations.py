@@ -30,10 +30,10 @@ NATIVE = ("c", "rs")
 
 
 @functools.cache
-def library(language: str) -> Path:
+def library(language: str, name: str = "udf") -> Path:
     folder = OUT / f"integrations-{language}"
     folder.mkdir(exist_ok=True)
-    return build(HERE / f"udf.{language}", folder / "libudf.so")
+    return build(HERE / f"{name}.{language}", folder / f"lib{name}.so")
 
 
 def in_duck(language: str, rows: int) -> duckdb.DuckDBPyConnection:
@@ -114,6 +114,25 @@ def test_async(compare: Compare, engine: str) -> None:
         ours = selected(rows, in_polars.functions(library("py")).at_once("a"))
     name = f"{engine}: `at_once`, async Python"
     compare(name, ours, lambda: function(column), n=rows, unit="ns/row", scale=1e9, reference_name="our host", goal=1.3)
+
+
+@pytest.mark.parametrize("groups", [1, 1000])
+@pytest.mark.parametrize("language", ["c", "rs", "py"])
+def test_aggregate_in_duckdb(compare: Compare, language: str, groups: int) -> None:
+    """A sum of integers beside DuckDB's; in Python over Arrow arrays."""
+    rows = FEW if language == "py" else ROWS
+    connection = duckdb.connect(config={"allow_unsigned_extensions": True, "threads": 1})
+    in_duckdb.register(connection, library(language, "groups"))
+    connection.execute(f"CREATE TABLE t AS SELECT range AS a, range % {groups} AS k FROM range({rows})")
+    ours, own = grouped(connection, "own_sum(a)"), grouped(connection, "sum(a)")
+    assert ours() == own()
+    name = f"DuckDB: own sum, {language}, {groups:,} group{'s' * (groups > 1)}"
+    compare(name, ours, own, n=rows, unit="ns/row", scale=1e9, reference_name="its sum", rounds=5)
+
+
+def grouped(connection: duckdb.DuckDBPyConnection, aggregate: str) -> Callable[[], list[Any]]:
+    query = f"SELECT count(*), sum(x) FROM (SELECT {aggregate} AS x FROM t GROUP BY k)"
+    return lambda: connection.execute(query).fetchall()
 
 
 LOAD = """
