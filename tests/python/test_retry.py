@@ -176,9 +176,15 @@ def test_a_row_deadline_ends_waiting_and_retrying_rows(plugin: Plugin) -> None:
     assert "row deadline" in rows[0]["error"]
 
 
+def of_calls(record: logging.LogRecord) -> bool:
+    """Leaves out that the loop was blocked: on a busy machine, imports may do that."""
+    return "the event loop is blocked" not in record.getMessage()
+
+
 def test_r8_stuck_attempts_are_reported_and_end_the_runtime(plugin: Plugin) -> None:
     reported: queue.Queue[logging.LogRecord] = queue.Queue()
     handler = logging.handlers.QueueHandler(reported)
+    handler.addFilter(of_calls)
     logging.getLogger("arroyo_udf_plugin").addHandler(handler)
     with plugin.functions["deaf"].start() as runtime:
         runtime.send(0, pa.array([0, 1, 2]))
@@ -211,6 +217,7 @@ def test_r13_a_stop_does_not_wait_for_stuck_attempts(plugin: Plugin) -> None:
 def test_r13_the_context_is_not_closed_after_a_stop_that_gave_up(plugin: Plugin) -> None:
     reported: queue.Queue[logging.LogRecord] = queue.Queue()
     handler = logging.handlers.QueueHandler(reported)
+    handler.addFilter(of_calls)
     logging.getLogger("arroyo_udf_plugin").addHandler(handler)
     with plugin.functions["stubborn"].start() as runtime:
         runtime.send(0, pa.array([100]))
