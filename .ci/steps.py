@@ -25,7 +25,16 @@ PASSED = ROOT / ".ci" / "passed"
 EVERYWHERE = ("Makefile", "scripts/", "pyproject.toml", "setup.py", "native/Cargo.lock", "native/Cargo.toml")
 """What each step depends on."""
 ALWAYS = (
-    *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE-APACHE", "LICENSE-MIT", ".gitignore", ".ci/"),
+    *(
+        "README.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "LICENSE-APACHE",
+        "LICENSE-MIT",
+        ".gitignore",
+        ".dockerignore",
+        ".ci/",
+    ),
     *("deploy/", "docs/", "examples/"),
     *("tests/cli/", "tests/engine/", "tests/fuzz/", "tests/simulation/"),
 )
