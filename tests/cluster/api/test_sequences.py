@@ -153,8 +153,9 @@ class Sequences(RuleBasedStateMachine):
     @rule(name=NAMES, replan=st.booleans())
     def restart(self, name: str, replan: bool) -> None:
         id = f"pl_{name}"
-        self.ask("POST", f"/pipelines/{id}/restart", 200 if id in self.states else 404, {"replan": replan})
-        if replan and id in self.states:
+        status = 404 if id not in self.states else 409 if self.states[id] == "Finished" else 200
+        self.ask("POST", f"/pipelines/{id}/restart", status, {"replan": replan})
+        if replan and status == 200:
             query = self.ask("GET", f"/pipelines/{id}", 200)["query"]
             self.table_of[id] = self.tables.get(query.lower())
 
