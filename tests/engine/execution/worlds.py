@@ -232,17 +232,20 @@ class Story:
     time_column: str | None = None
     idle_seconds: float | None = None
     sink_names: Sequence[str] = ("out",)
-    calls: Sequence[Call] = field(init=False)
     plan: CallPlan = field(init=False)
     failures: Failures = field(default_factory=Failures)
 
     def __post_init__(self) -> None:
         self._columns = Columns(self.source.schema)
-        self.calls = [Call.of(function, columns) for function, columns in self.functions]
-        self.plan = CallPlan(self.calls, self._columns, typed=True)
+        calls = [Call.of(function, columns) for function, columns in self.functions]
+        self.plan = CallPlan(calls, self._columns, typed=True)
 
     def hidden(self, text: str) -> str:
         return text
+
+    @property
+    def plugin_hashes(self) -> Mapping[str, str]:
+        return {stage.call.name: stage.call.function.plugin_hash for stage in self.plan.stages}
 
     def operators(self) -> list[Operator]:
         return [Operator(stage.call.name, [stage], self.policy, self.options) for stage in self.plan.stages]
