@@ -241,8 +241,15 @@ static bool call_async(session *s, struct ArrowArray *batch, taker take, void *t
   return done;
 }
 
-/* Takes the batch, whatever it answers. false: *why says what failed, to be freed by `free_text`. */
-static bool call(session *s, struct ArrowArray *batch, taker take, void *to, char **why) {
+/* Whether an argument that is the same in all rows may come as one value. */
+static bool takes_constant(const arroyo_udf_function *function, size_t argument) {
+  return argument < 64 && (function->constants >> argument & 1) != 0;
+}
+
+/* Takes the batch, whatever it answers. constants: bit i: argument number i has one row. false: *why says what failed, to
+ * be freed by `free_text`. */
+static bool call_with(session *s, struct ArrowArray *batch, uint64_t constants, taker take, void *to, char **why) {
+  const arroyo_udf_batch_context context = {.size = sizeof context, .constants = constants};
   bool done;
   *why = NULL;
   if (s->function->kind == ARROYO_UDF_ASYNC) {
@@ -251,13 +258,17 @@ static bool call(session *s, struct ArrowArray *batch, taker take, void *to, cha
     struct ArrowArray results;
     const struct ArrowSchema *schema;
     arroyo_udf_error error = {.size = sizeof error};
-    arroyo_udf_status status = arroyo_udf_plugin.run(s->number, batch, NULL, &results, &schema, &error);
+    arroyo_udf_status status = arroyo_udf_plugin.run(s->number, batch, constants ? &context : NULL, &results, &schema, &error);
     done = status == ARROYO_UDF_OK;
     if (done) done = hand_on(&results, schema, 0, take, to, why);
     else *why = failed(s->function, status, &error);
   }
   if (batch->release) batch->release(batch);
   return done;
+}
+
+static bool call(session *s, struct ArrowArray *batch, taker take, void *to, char **why) {
+  return call_with(s, batch, 0, take, to, why);
 }
 
 #endif

@@ -89,6 +89,7 @@ static int daft_call(const void *context, const struct ArrowArray *arguments, co
   struct ArrowSchema *given_types = (struct ArrowSchema *)types;
   daft_results results = {.type = daft_described(context)->returns};
   int64_t rows = n ? 1 : 0;
+  uint64_t constants = 0;
   *why = NULL;
   for (size_t i = 0; i < n; i++)
     if (given[i].length != 1) rows = given[i].length;
@@ -104,11 +105,14 @@ static int daft_call(const void *context, const struct ArrowArray *arguments, co
       if (!converted(batch.children[i], wanted, chunk, &types[i])) *why = out_of_memory;
     } else if (shape_of(wanted).kind == NESTED || !is_castable(&types[i], wanted)) {
       *why = text_of("%s: %s is %s, not %s", s->function->name, wanted->name, name_of(wanted), name_of(&types[i]));
+    } else if (chunk->length == 1 && takes_constant(s->function, i)) {
+      if (!gather(batch.children[i], shape_of(wanted), &chunk, 1, shape_of(&types[i]), 1)) *why = out_of_memory;
+      else constants |= UINT64_C(1) << i;
     } else if (!gather(batch.children[i], shape_of(wanted), &chunk, 1, shape_of(&types[i]), rows)) {
       *why = out_of_memory;
     }
   }
-  if (*why == NULL) call(s, &batch, daft_take, &results, why);
+  if (*why == NULL) call_with(s, &batch, constants, daft_take, &results, why);
   else if (has_batch) batch.release(&batch);
   if (*why == NULL && results.n == 0 && !make_own(&results.own[results.n++], shape_of(results.type), 0, 0))
     *why = out_of_memory;

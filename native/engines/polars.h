@@ -4,7 +4,7 @@
  *     mph = register_plugin_function(plugin_path="libudf.so", function_name="mph", args=["distance", "air_time"],
  *                                    is_elementwise=True)
  *
- * A column comes in chunks, a literal as one row. Columns with equal chunks are passed on chunk by chunk, and copied only
+ * A column comes in chunks, a literal as one row, which is not repeated if the function takes constants. Columns with equal chunks are passed on chunk by chunk, and copied only
  * if a type must be cast. Each function has one runtime in the process. */
 #ifndef ARROYO_UDF_ENGINES_POLARS_H
 #define ARROYO_UDF_ENGINES_POLARS_H
@@ -134,14 +134,22 @@ static bool polars_rows(session *s, polars_series *in, size_t n, polars_series *
   for (size_t k = 0; k < n_batches; k++) {
     struct ArrowArray batch;
     int64_t here = is_aligned ? shape->arrays[k]->length : rows;
+    uint64_t constants = 0;
     if (!make_batch(&batch, arguments->n_children, here)) return *why = out_of_memory, false;
     for (size_t i = 0; i < n && *why == NULL; i++) {
       bool is_part = is_aligned && polars_length(&in[i]) == rows;
+      if (rows != 1 && polars_length(&in[i]) == 1 && takes_constant(s->function, i)) {
+        if (gather(batch.children[i], shape_of(arguments->children[i]), in[i].arrays, in[i].n_arrays, shape_of(in[i].field), 1))
+          constants |= UINT64_C(1) << i;
+        else
+          *why = out_of_memory;
+        continue;
+      }
       size_t first = is_part ? k : 0, n_chunks = is_part ? 1 : in[i].n_arrays;
       polars_argument(batch.children[i], arguments->children[i], &in[i], first, n_chunks, here, why);
     }
     if (*why) return batch.release(&batch), false;
-    if (!call(s, &batch, polars_take, out, why)) return false;
+    if (!call_with(s, &batch, constants, polars_take, out, why)) return false;
   }
   return true;
 }

@@ -41,6 +41,9 @@
  *           itself is null in every argument. Results are struct arrays too, and may have offsets: read their fields by
  *           name, and ignore unknown names. `value` is null in a row without a value, `error` in a row with one.
  *
+ * CONSTANTS An argument that has one value for all rows of a batch need not be repeated: if both the function and the batch
+ *           context have set its bit in `constants`, its child has length 1, and the struct's offset does not count for it.
+ *
  * AGGREGATES An aggregate takes the rows of a group, and gives one value. Its `arguments` and `returns` are those that users
  *           see. It has a *state*: an Arrow value, which the host may keep anywhere and as long as it likes. A host calls
  *           its steps, three functions of the same descriptor, by `run`, with one row for each group:
@@ -284,6 +287,7 @@ typedef struct arroyo_udf_function {
   uint64_t timeout_ns;                  /* of a sync function, for a batch: only for instances in processes (see
                                            arroyo_udf_isolation); 0: none */
   uint64_t first_step;                  /* of an aggregate: the number of `update`; those of `merge` and `finish` follow */
+  uint64_t constants;                   /* bit i: argument number i may come as a constant; see CONSTANTS */
 } arroyo_udf_function;
 
 typedef struct arroyo_udf_descriptor {
@@ -308,6 +312,8 @@ typedef struct arroyo_udf_batch_context {
                                with whatever is there. They say where a row comes from: no two rows of a started function
                                have the same, and a row that is sent again, also after a restart, has its former one.
                                NULL: the lineage and the row's id. Copied */
+  uint64_t constants;       /* of `run`. Bit i: argument number i is a constant; only for arguments whose bit the
+                               function has set, and not for instances of the isolation extension */
 } arroyo_udf_batch_context;
 
 /* How important a line of a log is. */

@@ -178,7 +178,7 @@ typedef struct arroyo_udf_c_async {
   static arroyo_udf_c_function arroyo_udf_c_##name##_function = {                                               \
       {sizeof(arroyo_udf_function), #name, ARROYO_UDF_ASYNC, 0, &arroyo_udf_c_##name##_arguments,               \
        &arroyo_udf_c_##name##_returns, &arroyo_udf_c_##name##_settings.options, documentation, volatility, 0, 0, \
-       0},                                                                                                       \
+       0, 0},                                                                                                    \
       &arroyo_udf_c_##name##_async,                                                                             \
       NULL,                                                                                                     \
       NULL,                                                                                                     \

@@ -184,7 +184,7 @@ static inline arroyo_udf_c_column arroyo_udf_c_items_of(arroyo_udf_c_column list
   ARROYO_UDF_C_SIGNATURE(name, result_type, __VA_ARGS__)                                                       \
   static arroyo_udf_c_function arroyo_udf_c_##name##_function = {                                              \
       {sizeof(arroyo_udf_function), #name, ARROYO_UDF_AGGREGATE, 0, &arroyo_udf_c_##name##_arguments,          \
-       &arroyo_udf_c_##name##_returns, NULL, documentation, volatility, 0, 0, 0},                              \
+       &arroyo_udf_c_##name##_returns, NULL, documentation, volatility, 0, 0, 0, 0},                              \
       NULL,                                                                                                    \
       arroyo_udf_c_##name##_steps,                                                                             \
       NULL,                                                                                                    \

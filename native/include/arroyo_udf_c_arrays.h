@@ -111,6 +111,7 @@ typedef struct arroyo_udf_c_column {
   const uint8_t* validity; /* NULL: no nulls */
   const uint8_t* outer;    /* NULL: no nulls */
   int64_t offset;          /* of row 0 in values and validity */
+  int64_t mask;            /* of row numbers there: 0 for a text that is a constant, else all bits */
   int64_t outer_offset;
 } arroyo_udf_c_column;
 
@@ -119,7 +120,7 @@ static inline bool arroyo_udf_c_bit(const void* bits, int64_t i) {
 }
 
 static inline bool arroyo_udf_c_is_null(arroyo_udf_c_column column, int64_t row) {
-  return (column.validity != NULL && !arroyo_udf_c_bit(column.validity, column.offset + row)) ||
+  return (column.validity != NULL && !arroyo_udf_c_bit(column.validity, column.offset + (row & column.mask))) ||
          (column.outer != NULL && !arroyo_udf_c_bit(column.outer, column.outer_offset + row));
 }
 
@@ -176,6 +177,7 @@ static inline void arroyo_udf_c_find_ascii(arroyo_udf_c_column* column, int64_t 
 static inline const char* arroyo_udf_c_read_array(const struct ArrowArray* array, char format, int64_t first,
                                                   int64_t end, const char* too_short, arroyo_udf_c_column* column) {
   memset(column, 0, sizeof *column);
+  column->mask = -1;
   column->text = "";
   if (array == NULL || array->release == NULL) return "is missing or released";
   if (array->dictionary != NULL) return "is dictionary-encoded: decode it first";
@@ -218,6 +220,17 @@ static inline const char* arroyo_udf_c_read_column(const struct ArrowArray* batc
   const int32_t first = arroyo_udf_c_offset(column->values, column->offset);
   const int32_t end = arroyo_udf_c_offset(column->values, column->offset + batch->length);
   if (0 <= first && first <= end && end <= column->last) arroyo_udf_c_find_ascii(items, first, end);
+  return NULL;
+}
+
+/* The same for an argument that has one value for all rows: a text. */
+static inline const char* arroyo_udf_c_read_constant(const struct ArrowArray* array, const struct ArrowSchema* type,
+                                                     arroyo_udf_c_column* column) {
+  const char* const wrong = arroyo_udf_c_read_array(array, type->format[0], 0, 1, "is a constant without a row", column);
+  if (wrong != NULL) return wrong;
+  if (array->length != 1) return "is a constant with several rows";
+  column->mask = 0;
+  if (column->last != 0) arroyo_udf_c_find_ascii(column, 0, 1);
   return NULL;
 }
 

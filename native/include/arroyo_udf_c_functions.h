@@ -86,9 +86,12 @@ static inline void arroyo_udf_c_call_rows(const arroyo_udf_c_function* function,
   int64_t offsets[ARROYO_UDF_C_MOST_COLUMNS + 1];
   int n_masks = 0;
   bool outer = false; /* the struct's own validity is among the masks */
+  bool none = false;  /* a constant is null */
   for (int64_t i = 0; i < function->function.arguments->n_children; i++) {
     if (function->function.arguments->children[i]->flags & ARROW_FLAG_NULLABLE) continue;
-    if (columns[i].validity != NULL) {
+    if (columns[i].validity != NULL && columns[i].mask == 0) {
+      none |= !arroyo_udf_c_bit(columns[i].validity, columns[i].offset);
+    } else if (columns[i].validity != NULL) {
       masks[n_masks] = columns[i].validity;
       offsets[n_masks++] = columns[i].offset;
     }
@@ -98,7 +101,7 @@ static inline void arroyo_udf_c_call_rows(const arroyo_udf_c_function* function,
       outer = true;
     }
   }
-  if (n_masks == 0) {
+  if (n_masks == 0 && !none) {
     memset(result->validity, 0xFF, (size_t)arroyo_udf_c_words(result->length) * 8);
     function->rows(columns, result, 0, result->length, UINT64_MAX);
     return;
@@ -107,7 +110,7 @@ static inline void arroyo_udf_c_call_rows(const arroyo_udf_c_function* function,
   for (int64_t row = 0; row < result->length; row += 64) {
     const int64_t count = result->length - row < 64 ? result->length - row : 64;
     const uint64_t all = UINT64_MAX >> (64 - count);
-    uint64_t wanted = all;
+    uint64_t wanted = none ? 0 : all;
     for (int i = 0; i < n_masks; i++) wanted &= arroyo_udf_c_bits(masks[i], offsets[i] + row, count);
     result->validity[row / 64] = wanted;
     if (wanted == all) continue;
@@ -143,6 +146,11 @@ static inline arroyo_udf_status arroyo_udf_c_run_function(const arroyo_udf_c_plu
                              "plugin %s, function %s: batch context of size %llu, where version %d has %d; set `size`",
                              ARROYO_UDF_PLUGIN_NAME, name, (unsigned long long)context->size, ARROYO_UDF_ABI_VERSION,
                              ARROYO_UDF_BATCH_CONTEXT_SIZE_1);
+  const uint64_t constants = context != NULL && context->size >= sizeof *context ? context->constants : 0;
+  if ((constants & ~function->function.constants) != 0)
+    return arroyo_udf_c_fail(error, ARROYO_UDF_INVALID_ARGUMENT,
+                             "plugin %s, function %s: constants %#llx, and it takes %#llx", ARROYO_UDF_PLUGIN_NAME,
+                             name, (unsigned long long)constants, (unsigned long long)function->function.constants);
   if (batch == NULL || batch->release == NULL || results == NULL || schema == NULL)
     return arroyo_udf_c_fail(error, ARROYO_UDF_INVALID_ARGUMENT,
                              "plugin %s, function %s: arguments, results or schema is missing or released",
@@ -161,7 +169,9 @@ static inline arroyo_udf_status arroyo_udf_c_run_function(const arroyo_udf_c_plu
                              ARROYO_UDF_PLUGIN_NAME, name);
   for (int64_t i = 0; i < arguments->n_children; i++) {
     const char* const wrong =
-        arroyo_udf_c_read_column(batch, batch->children[i], arguments->children[i], &columns[i], &items[i]);
+        (constants >> i & 1) != 0
+            ? arroyo_udf_c_read_constant(batch->children[i], arguments->children[i], &columns[i])
+            : arroyo_udf_c_read_column(batch, batch->children[i], arguments->children[i], &columns[i], &items[i]);
     if (wrong != NULL)
       return arroyo_udf_c_fail(error, ARROYO_UDF_INVALID_ARGUMENT, "plugin %s, function %s: argument %s %s",
                                ARROYO_UDF_PLUGIN_NAME, name, arguments->children[i]->name, wrong);
@@ -299,7 +309,7 @@ static inline arroyo_udf_status arroyo_udf_c_run_function(const arroyo_udf_c_plu
       ARROYO_UDF_C_SCHEMA("+s", "", 0, 3, (struct ArrowSchema**)arroyo_udf_c_##id##_fields);              \
   static arroyo_udf_c_function arroyo_udf_c_##id##_function = {                                           \
       {sizeof(arroyo_udf_function), shown, kind, 0, &arroyo_udf_c_##id##_arguments,                       \
-       &arroyo_udf_c_##id##_returns, NULL, documentation, volatility, 0, 0, 0},                           \
+       &arroyo_udf_c_##id##_returns, NULL, documentation, volatility, 0, 0, 0, 0},                           \
       NULL,                                                                                               \
       NULL,                                                                                               \
       &arroyo_udf_c_##id##_values,                                                                        \

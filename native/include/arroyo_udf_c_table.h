@@ -2,7 +2,8 @@
  * arroyo_udf_plugin.h.
  *
  * The steps of aggregates stand behind all functions that the author has named, and an aggregate says where. No
- * constant expression can count them in C, so this is done when the library is opened; no code of the author runs. */
+ * constant expression can count them in C, nor find the texts among arguments, so this is done when the library is
+ * opened; no code of the author runs. */
 #ifndef ARROYO_UDF_C_TABLE_H
 #define ARROYO_UDF_C_TABLE_H
 
@@ -12,7 +13,7 @@
 
 #include "arroyo_udf_c_slots.h"
 
-/* Fills in the lists, which have room, and their length. */
+/* Fills in the lists, which have room, their length, and what functions say of themselves by it. */
 static inline void arroyo_udf_c_number_functions(arroyo_udf_c_function* const* named, uint32_t n_named,
                                                  const arroyo_udf_c_function** functions,
                                                  const arroyo_udf_function** descriptions,
@@ -20,6 +21,11 @@ static inline void arroyo_udf_c_number_functions(arroyo_udf_c_function* const* n
   uint32_t n = n_named;
   for (uint32_t i = 0; i < n_named; i++) {
     functions[i] = named[i];
+    if (named[i]->function.kind == ARROYO_UDF_SYNC) {
+      const struct ArrowSchema* const arguments = named[i]->function.arguments;
+      for (int64_t k = 0; k < arguments->n_children; k++) /* texts cost something to repeat */
+        named[i]->function.constants |= (uint64_t)(arguments->children[k]->format[0] == 'u') << k;
+    }
     if (named[i]->steps == NULL) continue;
     named[i]->function.first_step = n;
     for (int step = 0; step < 3; step++) functions[n++] = named[i]->steps[step];

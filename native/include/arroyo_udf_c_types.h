@@ -29,17 +29,19 @@ __attribute__((noinline, unused)) static const char* arroyo_udf_c_check_range(co
 }
 
 static inline const char* arroyo_udf_c_check_text(arroyo_udf_c_column column, int64_t row) {
-  const int32_t start = arroyo_udf_c_offset(column.values, column.offset + row);
-  const int32_t end = arroyo_udf_c_offset(column.values, column.offset + row + 1);
+  const int64_t place = column.offset + (row & column.mask);
+  const int32_t start = arroyo_udf_c_offset(column.values, place);
+  const int32_t end = arroyo_udf_c_offset(column.values, place + 1);
   if (column.ascii_start <= start && start <= end && end <= column.ascii_end) return NULL;
   return arroyo_udf_c_check_range(column.text, column.last, start, end);
 }
 
 static inline arroyo_udf_utf8 arroyo_udf_c_view(arroyo_udf_c_column column, int64_t row) {
-  const int32_t start = arroyo_udf_c_offset(column.values, column.offset + row);
+  const int64_t place = column.offset + (row & column.mask);
+  const int32_t start = arroyo_udf_c_offset(column.values, place);
   arroyo_udf_utf8 view;
   view.data = column.text + start;
-  view.length = (size_t)(arroyo_udf_c_offset(column.values, column.offset + row + 1) - start);
+  view.length = (size_t)(arroyo_udf_c_offset(column.values, place + 1) - start);
   return view;
 }
 

@@ -2,6 +2,7 @@
 
     from arroyo_udf_plugin import udf         mark a function
     from arroyo_udf_plugin import udaf, udtf  an aggregate; a function that gives several rows
+    from arroyo_udf_plugin import Constant    a parameter of a vectorised function that is one value
     from arroyo_udf_plugin import build       source -> shared library
     from arroyo_udf_plugin import load        shared library -> functions on Arrow arrays
     from arroyo_udf_plugin import Policy      what becomes of rows that failed
@@ -52,6 +53,7 @@ from .version import __version__ as __version__
 
 if TYPE_CHECKING:
     from .author.call_info import CallInfo, call_info, call_infos
+    from .author.constant import Constant
     from .author.options import Options, StartOptions
     from .author.udaf import udaf, udtf
     from .engine.dead_letters import DeadLetters
@@ -69,6 +71,7 @@ __all__ = [
     "ArroyoUdfError",
     "BuildError",
     "CallInfo",
+    "Constant",
     "DeadLetters",
     "Decided",
     "Fenced",
@@ -102,6 +105,7 @@ __all__ = [
 
 _AT_FIRST_USE = {
     "author.call_info": ("CallInfo", "call_info", "call_infos"),
+    "author.constant": ("Constant",),
     "author.options": ("Options", "StartOptions"),
     "author.udaf": ("udaf", "udtf"),
     "engine.dead_letters": ("DeadLetters",),

@@ -24,9 +24,14 @@ Shell = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture(scope="session")
 def plugins(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """c.so, rs.so and py.so, of one source in three languages, and stubborn.so; null_c.so and its like give null for
-    failed rows."""
+    failed rows. constants/rs.so and its like."""
     folder = tmp_path_factory.mktemp("plugins")
-    for source in [*(ROOT / "tests" / "integrations" / "plugins").glob("one.*"), HERE / "stubborn.py"]:
+    sources = ROOT / "tests" / "integrations" / "plugins"
+    for source in sources.glob("constants.*"):
+        target = folder / "constants" / source.suffix[1:]
+        target.mkdir(parents=True)
+        build(shutil.copy(source, target), target.with_suffix(".so"))
+    for source in [*sources.glob("one.*"), HERE / "stubborn.py"]:
         name = source.suffix[1:] if source.stem == "one" else source.stem
         build(shutil.copy(source, folder), folder / f"{name}.so")
         build(folder / source.name, folder / f"null_{name}.so", on_error="null")
@@ -76,6 +81,12 @@ def test_sync_functions_in_sql(shell: Shell, language: str) -> None:
     assert rows(shell(query, f"{language}.so")) == [["300.0", "x!", "10"], ["", "x!", "0"], ["390.0", "x!", "13"]]
     assert rows(shell("SELECT sum(mph(narrow, 60) - n) FROM t", f"{language}.so")) == [["0.0"]]
     assert rows(shell("SELECT mph(10, 2)", f"{language}.so")) == [["300.0"]]
+
+
+@pytest.mark.parametrize("language", ["c", "rs", "py"])
+def test_a_literal_text_in_sql_is_made_once_for_each_batch(shell: Shell, language: str) -> None:
+    (count,), *_ = rows(shell("SELECT max(made(text, 'word')) FROM t", f"constants/{language}.so"))
+    assert 1 <= int(count) <= 10  # of 2,990 rows
 
 
 @pytest.mark.parametrize("language", ["rs", "py"])

@@ -231,6 +231,7 @@ pub struct Function {
     pub reserved: u32,
     pub timeout_ns: u64,
     pub first_step: u64,
+    pub constants: u64,
 }
 
 // SAFETY: a constant of the plugin: read by any thread, never written.
@@ -262,6 +263,7 @@ pub struct BatchContext {
     pub deadline_ns: u64,
     pub trace_parent: *const c_char,
     pub idempotency_keys: *const u8,
+    pub constants: u64,
 }
 
 pub const WARNING: u32 = 1;

@@ -26,6 +26,8 @@ pub struct Batch {
     array: Owned,
     /// The schema of the function's arguments: by its address, the function for which the batch was made.
     arguments: *const abi::ArrowSchema,
+    /// Bit i: argument number i has one row, whose value counts for all.
+    pub(crate) constants: u64,
 }
 
 // SAFETY: the schema is a constant, and is only compared.
@@ -35,7 +37,7 @@ impl Batch {
     /// # Safety
     /// `array` is a valid struct array of the type of the arguments, and nobody else releases it.
     pub(crate) unsafe fn new(array: abi::ArrowArray, types: Types) -> Self {
-        Batch { array: Owned(array), arguments: types.arguments }
+        Batch { array: Owned(array), arguments: types.arguments, constants: 0 }
     }
 
     /// Rows.

@@ -12,13 +12,14 @@
 //! # Ok(()) }
 //! ```
 //!
-//! DataFusion casts arguments to the types that a function states. An async function has one runtime for each registration,
+//! DataFusion casts arguments to the types that a function states. A literal text is not repeated for each row, where the
+//! function takes it as a constant. An async function has one runtime for each registration,
 //! which starts with the first call and is released with it; batches of several partitions run in it at once, at its
 //! concurrency. It is volatile, so no call of it is left out or merged.
 
 use std::sync::{Arc, Mutex};
 
-use arrow_array::ArrayRef;
+use arrow_array::Datum;
 use arrow_schema::{DataType, FieldRef};
 use async_trait::async_trait;
 use datafusion_common::{DataFusionError, Result as DataFusionResult};
@@ -61,9 +62,15 @@ struct PluginUdf {
 
 impl PluginUdf {
     fn batch(&self, arguments: &ScalarFunctionArgs) -> DataFusionResult<Batch> {
-        let columns = arguments.args.iter().map(|argument| argument.to_array(arguments.number_rows));
-        let columns = columns.collect::<DataFusionResult<Vec<ArrayRef>>>()?;
-        self.function.batch_of(&columns, arguments.number_rows).map_err(external)
+        let datums = arguments.args.iter().map(|argument| {
+            Ok(match argument {
+                ColumnarValue::Array(column) => Box::new(column.clone()) as Box<dyn Datum>,
+                ColumnarValue::Scalar(value) => Box::new(value.to_scalar()?),
+            })
+        });
+        let datums = datums.collect::<DataFusionResult<Vec<_>>>()?;
+        let datums: Vec<&dyn Datum> = datums.iter().map(AsRef::as_ref).collect();
+        self.function.batch_of_datums(&datums, arguments.number_rows).map_err(external)
     }
 
     /// The runtime of this registration.

@@ -45,6 +45,8 @@ pub(crate) struct Described {
     pub(crate) kind: FunctionKind,
     pub(crate) volatility: Option<Volatility>,
     pub(crate) documentation: Option<&'static str>,
+    /// Bit i: argument number i may be a constant.
+    pub(crate) constants: u64,
     /// None of a function of an unknown kind.
     types: Option<Types>,
     pub(crate) schemas: checks::Schemas,
@@ -86,6 +88,7 @@ impl Described {
                 abi::VOLATILE => Some(Volatility::Volatile),
                 _ => None,
             },
+            constants: if kind == FunctionKind::Sync { function.constants } else { 0 },
             documentation: if function.documentation.is_null() { None } else { Some(text(function.documentation)?) },
             types: Some(Types { arguments, returns }),
             schemas: Default::default(),
@@ -117,6 +120,7 @@ impl Described {
             kind,
             volatility: None,
             documentation: None,
+            constants: 0,
             types: None,
             schemas: Default::default(),
             #[cfg(feature = "arrow")]

@@ -84,7 +84,7 @@ impl Function {
         batch.check_types(self.described.types()?, self.name())?;
         let n_rows = batch.len();
         let mut results = Results::none(&self.described);
-        context.with(n_rows, |context| {
+        context.with(n_rows, batch.constants, |context| {
             error::check(self.name(), &[abi::OK], |error| {
                 let (rows, schema) = results.places();
                 // SAFETY: the contract of `run`: the batch has the function's types, and all pointers are to locals. On OK

@@ -113,8 +113,8 @@ pub struct BatchContext {
 }
 
 impl BatchContext {
-    /// Calls with the context as the plugin gets it, for a batch with this many rows.
-    pub(crate) fn with<T>(&self, rows: usize, call: impl FnOnce(*const abi::BatchContext) -> Result<T>) -> Result<T> {
+    /// Calls with the context as the plugin gets it, for a batch with this many rows and these constants.
+    pub(crate) fn with<T>(&self, rows: usize, constants: u64, call: impl FnOnce(*const abi::BatchContext) -> Result<T>) -> Result<T> {
         let invalid = |text: String| Error::new(ErrorKind::InvalidArgument, text);
         // The plugin reads 24 bytes for each row of the batch.
         if let Some(keys) = self.idempotency_keys.as_ref().filter(|keys| keys.len() != rows) {
@@ -127,6 +127,7 @@ impl BatchContext {
             deadline_ns: self.deadline.map_or(0, nanoseconds),
             trace_parent: trace_parent.as_ref().map_or(std::ptr::null(), |text| text.as_ptr()),
             idempotency_keys: self.idempotency_keys.as_ref().map_or(std::ptr::null(), |keys| keys.as_ptr().cast()),
+            constants,
         })
     }
 }

@@ -6,8 +6,9 @@ use std::ptr::null;
 use arrow_array::cast::AsArray;
 use arrow_array::ffi::{from_ffi_and_data_type, FFI_ArrowArray};
 use arrow_array::types::{UInt16Type, UInt64Type, UInt8Type};
-use arrow_array::{make_array, Array, ArrayRef, RecordBatch, StringArray, UInt16Array, UInt64Array, UInt8Array};
+use arrow_array::{make_array, Array, ArrayRef, Datum, RecordBatch, StringArray, UInt16Array, UInt64Array, UInt8Array};
 use arrow_schema::{DataType, FieldRef, Fields};
+use arrow_select::take::take;
 use arroyo_udf_abi as abi;
 
 use crate::arrow_types::ArrowTypes;
@@ -35,6 +36,11 @@ impl Function {
 
     /// The same, of columns with `n_rows` values.
     pub fn batch_of(&self, columns: &[ArrayRef], n_rows: usize) -> Result<Batch> {
+        self.checked_batch(columns, n_rows, 0)
+    }
+
+    /// constants: bit i: column number i has one value, which the function takes for all rows.
+    fn checked_batch(&self, columns: &[ArrayRef], n_rows: usize, constants: u64) -> Result<Batch> {
         let invalid = |text: String| Error::new(ErrorKind::InvalidArgument, text);
         let arguments = self.arguments()?;
         if arguments.len() != columns.len() {
@@ -46,11 +52,35 @@ impl Function {
                 return Err(invalid(format!("{}: argument {name} is {wanted}, not {given}: cast the column", self.name())));
             }
         }
-        if let Some(column) = columns.iter().find(|column| column.len() != n_rows) {
-            return Err(invalid(format!("{}: a column has {} rows, not {n_rows}", self.name(), column.len())));
+        for (i, column) in columns.iter().enumerate() {
+            let wanted = if is_set(constants, i) { 1 } else { n_rows };
+            if column.len() != wanted {
+                return Err(invalid(format!("{}: a column has {} rows, not {wanted}", self.name(), column.len())));
+            }
         }
-        // SAFETY: a struct array of the types of the arguments, with the columns' own memory.
-        unsafe { self.batch_from_raw(struct_of(columns, n_rows)) }
+        // SAFETY: a struct array of the types of the arguments, with the columns' own memory; `run` passes on which of them
+        // are constants.
+        let mut batch = unsafe { self.batch_from_raw(struct_of(columns, n_rows)) }?;
+        batch.constants = constants;
+        Ok(batch)
+    }
+
+    /// The same, of columns with `n_rows` values and of scalars ([`arrow_array::Scalar`]), which count for all rows. A text is
+    /// not repeated then, if the function takes it as one value.
+    pub fn batch_of_datums(&self, arguments: &[&dyn Datum], n_rows: usize) -> Result<Batch> {
+        let takes = if self.is_isolated() { 0 } else { self.described.constants };
+        let mut constants = 0;
+        let mut columns = Vec::with_capacity(arguments.len());
+        for (i, argument) in arguments.iter().enumerate() {
+            let (array, is_scalar) = argument.get();
+            if is_scalar && array.len() != 1 {
+                return Err(Error::new(ErrorKind::InvalidArgument, format!("{}: a scalar with {} rows", self.name(), array.len())));
+            }
+            let is_constant = is_scalar && is_set(takes, i);
+            constants |= if is_constant { 1 << i } else { 0 };
+            columns.push(if is_scalar && !is_constant { repeated(array, n_rows)? } else { make_array(array.to_data()) });
+        }
+        self.checked_batch(&columns, n_rows, constants)
     }
 
     /// Calls a sync function: [`Function::batch`], [`Function::run`] and [`Results::into_rows`].
@@ -61,6 +91,16 @@ impl Function {
     fn arrow_types(&self) -> Result<&ArrowTypes> {
         self.described.arrow_types()
     }
+}
+
+fn is_set(bits: u64, i: usize) -> bool {
+    i < 64 && bits >> i & 1 == 1
+}
+
+/// A column of `n_rows` times the same value.
+fn repeated(scalar: &dyn Array, n_rows: usize) -> Result<ArrayRef> {
+    let places = UInt64Array::from_value(0, n_rows);
+    take(scalar, &places, None).map_err(|error| Error::new(ErrorKind::InvalidArgument, error.to_string()))
 }
 
 /// Keeps the columns of a batch until it is released.

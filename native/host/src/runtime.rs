@@ -113,7 +113,7 @@ impl Runtime {
         batch.check_types(self.types, self.name())?;
         let n_rows = batch.len() as u64;
         self.ledger.offered.fetch_add(n_rows, Ordering::Relaxed);
-        let status = context.with(batch.len(), |context| {
+        let status = context.with(batch.len(), 0, |context| {
             error::check(self.name(), &[abi::OK, abi::WOULD_BLOCK], |error| {
                 // SAFETY: the contract of `send`: the batch has the function's types. On OK the plugin has taken it, and
                 // its `release` is NULL.

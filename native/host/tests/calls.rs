@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use arroyo_udf_host::arrow_array::cast::AsArray;
 use arroyo_udf_host::arrow_array::types::{Float64Type, Int64Type};
-use arroyo_udf_host::arrow_array::{Array, ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
+use arroyo_udf_host::arrow_array::{Array, ArrayRef, Datum, Int32Array, Int64Array, RecordBatch, Scalar, StringArray};
 use arroyo_udf_host::arrow_schema::DataType;
 use arroyo_udf_host::{
     BatchContext, Caller, Condition, Drained, ErrorKind, Function, FunctionKind, Isolation, Options, Outcome, Plugin, Sent, StopMode,
@@ -84,6 +84,44 @@ fn sync_functions_answer_each_row() {
         let shouted = function(language, "shout").run(batch).unwrap().into_rows().unwrap().into_values().unwrap();
         assert_eq!(shouted.as_string::<i32>().iter().collect::<Vec<_>>(), [Some("a!"), None]);
     }
+}
+
+/// Texts that are scalars, as arrays; and what `made` of `plugins/constants.*` says of the word.
+fn made(function: &Function, word: &'static str) -> Vec<Option<i64>> {
+    let texts: ArrayRef = Arc::new(StringArray::from(vec!["a"; 100]));
+    let batch = function.batch_of_datums(&[&texts, &StringArray::new_scalar(word)], 100).unwrap();
+    assert_eq!(batch.len(), 100);
+    integers_of(&function.run(batch).unwrap().into_rows().unwrap().into_values().unwrap())
+}
+
+#[test]
+fn a_scalar_text_comes_as_one_value() {
+    for language in LANGUAGES {
+        let made_here = function(&format!("constants/{language}"), "made");
+        assert_eq!((made(&made_here, "one"), made(&made_here, "two")), (vec![Some(1); 100], vec![Some(1); 100]));
+        let joined = function(&format!("constants/{language}"), "joined");
+        let nothing = Scalar::new(StringArray::new_null(1));
+        let batch = joined.batch_of_datums(&[&nothing, &StringArray::from(vec!["x", "y"])], 2).unwrap();
+        let values = joined.run(batch).unwrap().into_rows().unwrap().into_values().unwrap();
+        assert_eq!(values.as_string::<i32>().iter().flatten().collect::<Vec<_>>(), ["None x", "None y"]);
+    }
+}
+
+#[test]
+fn other_scalars_are_repeated() {
+    for language in LANGUAGES {
+        let (mph, ten) = (function(language, "mph"), Int64Array::new_scalar(10));
+        let values =
+            mph.run(mph.batch_of_datums(&[&integers([1, 2]), &ten], 2).unwrap()).unwrap().into_rows().unwrap().into_values().unwrap();
+        assert_eq!(values.as_primitive::<Float64Type>().values(), &[6.0, 12.0]);
+        let refused = |array: &dyn Datum| mph.batch_of_datums(&[&integers([1, 2]), array], 2).err().unwrap().to_string();
+        assert_eq!(refused(&Scalar::new(StringArray::from(vec!["x"]))), "mph: argument air_time is Int64, not Utf8: cast the column");
+        assert_eq!(refused(&integers([1])), "mph: a column has 1 rows, not 2");
+    }
+    // Workers get whole columns.
+    let isolation = Isolation { worker: Worker::Process { memory_limit: None, cpu_limit: None }, workers: 1 };
+    let isolated = plugin("constants/py").isolated(&isolation).unwrap().function("made").unwrap();
+    assert!(made(&isolated, "three").last().unwrap().unwrap() > 1);
 }
 
 #[test]

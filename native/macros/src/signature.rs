@@ -90,6 +90,9 @@ pub fn check(signature: &Signature) -> syn::Result<Checked> {
             }
             FnArg::Typed(argument) => match &*argument.pat {
                 Pat::Ident(pattern) if pattern.by_ref.is_none() && pattern.subpat.is_none() => {
+                    if is_async {
+                        refuse_constant(&argument.ty, &mut mistakes);
+                    }
                     check_type(&argument.ty, false, &mut mistakes);
                     arguments.push(Argument { name: name(&pattern.ident), ty: (*argument.ty).clone() });
                 }
@@ -152,6 +155,19 @@ pub fn with_lifetime(ty: &Type, lifetime: &str) -> Type {
     ty
 }
 
+fn refuse_constant(ty: &Type, mistakes: &mut Mistakes) {
+    struct Finder<'a>(&'a mut Mistakes);
+    impl VisitMut for Finder<'_> {
+        fn visit_path_segment_mut(&mut self, segment: &mut syn::PathSegment) {
+            if segment.ident == "Constant" {
+                self.0.add(segment.span(), "the call of an `async fn` outlives its batch: write the type without `Constant`");
+            }
+            visit_mut::visit_path_segment_mut(self, segment);
+        }
+    }
+    Finder(mistakes).visit_type_mut(&mut ty.clone());
+}
+
 fn check_type(ty: &Type, must_own: bool, mistakes: &mut Mistakes) {
     struct Checker<'a>(bool, &'a mut Mistakes);
     impl VisitMut for Checker<'_> {
@@ -209,6 +225,7 @@ mod tests {
             (parse_quote!(unsafe fn f(a: i64) -> i64), "`unsafe`"),
             (parse_quote!(extern "C" fn f(a: i64) -> i64), "`extern`"),
             (parse_quote!(async fn f(a: i64) -> &'static str), "`String` for `&str`"),
+            (parse_quote!(async fn f(a: Option<types::Constant<&str>>) -> i64), "without `Constant`"),
             (parse_quote!(async fn f(a: i64) -> Option<&'static [u8]>), "outlives what it borrows"),
             (parse_quote!(fn f(context: Arc<Context>, a: i64) -> i64), "share a Context: write `async fn`"),
             (

@@ -4,10 +4,10 @@
 use crate::forked;
 use crate::function::{PythonFunction, MOST_ARGUMENTS};
 use crate::gil::vectorcall;
-use crate::object::none;
+use crate::object::{none, Owned};
 use crate::pyarrow::Objects;
 use crate::values::conversion::Conversion;
-use arroyo_udf_plugin::arrow::Batch;
+use arroyo_udf_plugin::arrow::{Batch, Column};
 use pyo3_ffi::*;
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
@@ -28,8 +28,13 @@ impl Frame {
     }
 }
 
-/// The columns of a batch that pyarrow converts; None for a column that is read natively.
-pub struct Converted(Vec<Option<Objects>>);
+/// The columns of a batch that are converted before its rows are called.
+pub struct Converted {
+    /// Those that pyarrow converts; None for a column that is read natively.
+    objects: Vec<Option<Objects>>,
+    /// The values of constants that are read natively. Empty: there are none.
+    constants: Vec<Option<Owned>>,
+}
 
 impl Converted {
     /// The error is a text for every row of the batch.
@@ -37,15 +42,25 @@ impl Converted {
     /// # Safety
     /// The GIL is held.
     pub unsafe fn new(function: &PythonFunction, batch: &Batch) -> Result<Converted, String> {
+        // A value that cannot be read is the error of each row.
+        let constant = |(column, conversion): (&Column, &Conversion)| match column.is_constant() && column.is_valid(0) {
+            // SAFETY: passed on.
+            true => unsafe { conversion.read(column, 0) }.ok().and_then(|object| unsafe { Owned::new(object) }),
+            false => None,
+        };
+        let constants = match batch.columns().iter().any(Column::is_constant) {
+            true => batch.columns().iter().zip(&function.arguments).map(constant).collect(),
+            false => Vec::new(),
+        };
         if function.arguments.iter().all(|conversion| !matches!(conversion, Conversion::Pyarrow)) {
-            return Ok(Converted(Vec::new()));
+            return Ok(Converted { objects: Vec::new(), constants });
         }
         let columns = function.arguments.iter().enumerate().map(|(i, conversion)| match conversion {
             // SAFETY: passed on.
             Conversion::Pyarrow => unsafe { Objects::new(function, batch, i) }.map(Some),
             _ => Ok(None),
         });
-        columns.collect::<Result<_, _>>().map(Converted)
+        Ok(Converted { objects: columns.collect::<Result<_, _>>()?, constants })
     }
 }
 
@@ -90,13 +105,17 @@ pub unsafe fn read_row(
             }
         } else {
             let read = match &function.arguments[i] {
-                Conversion::Pyarrow => match converted.0.get(i) {
+                Conversion::Pyarrow => match converted.objects.get(i) {
                     // SAFETY: passed on.
                     Some(Some(objects)) => unsafe { objects.take(function, batch, i, row) },
                     _ => unreachable!("`Converted::new` has converted the column"),
                 },
                 // SAFETY: passed on.
-                conversion => unsafe { conversion.read(column, row) },
+                conversion => match converted.constants.get(i) {
+                    // Texts and bytes cannot be changed, so all calls may have the same object.
+                    Some(Some(object)) => Ok(unsafe { Owned::borrowed(object.ptr()) }.into_ptr()),
+                    _ => unsafe { conversion.read(column, row) },
+                },
             };
             read.map_err(|text| Unread::Failed(format!("argument {}: {text}", function.signature.arguments[i].0)))
         };

@@ -20,6 +20,8 @@ pub struct BatchContext {
     pub trace_parent: Option<CString>,
     /// One for each row; None: they have lineage and id.
     pub keys: Option<Box<[Key]>>,
+    /// Bit i: argument number i is a constant.
+    pub constants: u64,
 }
 
 impl BatchContext {
@@ -42,6 +44,7 @@ impl BatchContext {
                 // SAFETY: passed on; bytes have no alignment.
                 unsafe { slice::from_raw_parts(context.idempotency_keys.cast::<Key>(), rows) }.into()
             }),
+            constants: context.constants,
         })))
     }
 
@@ -75,7 +78,7 @@ mod tests {
     fn read(deadline_ns: u64, trace_parent: Option<&CStr>) -> Result<BatchContext, String> {
         let size = size_of::<abi::BatchContext>() as u64;
         let trace_parent = trace_parent.map_or(std::ptr::null(), CStr::as_ptr);
-        let context = abi::BatchContext { size, deadline_ns, trace_parent, idempotency_keys: std::ptr::null() };
+        let context = abi::BatchContext { size, deadline_ns, trace_parent, idempotency_keys: std::ptr::null(), constants: 0 };
         // SAFETY: a context of this library.
         unsafe { BatchContext::read(&context, 1) }.map(|read| BatchContext::clone(&read.expect("a context was passed")))
     }
@@ -92,7 +95,8 @@ mod tests {
         let keys: Vec<u8> = (0..48).collect();
         let of = |size: usize, rows: usize| {
             let at = keys.as_ptr();
-            let context = abi::BatchContext { size: size as u64, deadline_ns: 1, trace_parent: std::ptr::null(), idempotency_keys: at };
+            let trace_parent = std::ptr::null();
+            let context = abi::BatchContext { size: size as u64, deadline_ns: 1, trace_parent, idempotency_keys: at, constants: 0 };
             // SAFETY: a context of this library, with two keys.
             unsafe { BatchContext::read(&context, rows) }.unwrap().expect("a context was passed")
         };

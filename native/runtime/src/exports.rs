@@ -36,6 +36,11 @@ pub trait Plugin: 'static {
     /// Function number `function`, read once ([`Signature::read`]) and kept.
     fn signature(function: u32) -> Result<&'static Signature, Failure>;
 
+    /// Bit i: argument number i of `run` may come as a constant.
+    fn constants(signature: &Signature) -> u64 {
+        signature.constants
+    }
+
     /// Calls a sync function for a batch. An error gives the batch back to the host, so it is allowed only before the
     /// function is called, or if the host itself ends the call (Ctrl-C, R2); anything else that happens in the function is an
     /// outcome of rows.
@@ -98,14 +103,22 @@ unsafe extern "C" fn run<P: Plugin>(
         retired = Some(signature.retired);
         of_kind(signature, &[abi::SYNC, abi::TABLE, abi::STEP], "run", "start an async function, and run the steps of an aggregate")?;
         // SAFETY: the host passes a context of the size that it states, or null. No sync function asks for keys.
-        unsafe { BatchContext::read(context, 0) }.map_err(|text| Failure::argument(format!("{}: {text}", signature.name)))?;
+        let context = unsafe { BatchContext::read(context, 0) }.map_err(|text| Failure::argument(format!("{}: {text}", signature.name)))?;
+        let constants = context.map_or(0, |context| context.constants);
+        if constants & !P::constants(signature) != 0 {
+            return Err(Failure::argument(format!(
+                "{}: constants {constants:#b}, and it takes {:#b}",
+                signature.name,
+                P::constants(signature)
+            )));
+        }
         if results.is_null() || schema.is_null() {
             return Err(Failure::null("run", "results or schema"));
         }
         // SAFETY: the host passes a valid array, or null.
         let arguments = unsafe { arguments.as_mut() }.ok_or_else(|| Failure::null("run", "arguments"))?;
         // SAFETY: as above.
-        let batch = unsafe { Batch::take(arguments, &signature.arguments) };
+        let batch = unsafe { Batch::take_with(arguments, &signature.arguments, constants) };
         let mut batch = batch.map_err(|text| Failure::argument(format!("{}: {text}", signature.name)))?;
         batch.set_retired(signature.retired);
         let batch = Arc::new(batch);

@@ -25,6 +25,8 @@ pub struct Signature {
     pub options: Options,
     /// How long a worker may take for a batch of a sync function; None: as long as it takes.
     pub run_timeout: Option<Duration>,
+    /// Bit i: argument number i may come as a constant.
+    pub constants: u64,
     /// Of `run`'s results if every row is a value: {value}.
     pub run_values: &'static ArrowSchema,
     /// Of `run`'s results otherwise: {value, outcome, error} (R3a).
@@ -76,6 +78,7 @@ impl Signature {
         };
         let value = || renamed(return_schema, c"value");
         Ok(Signature {
+            constants: function.constants & bytes_of(&arguments),
             kind: function.kind,
             vectorized: function.vectorized != 0,
             arguments,
@@ -99,6 +102,12 @@ impl Signature {
             name,
         })
     }
+}
+
+/// Bit i: the values of argument number i are bytes, which cost something to repeat.
+fn bytes_of(arguments: &[(String, Layout)]) -> u64 {
+    let bits = arguments.iter().take(64).enumerate().map(|(i, (_, layout))| u64::from(layout.is_bytes()) << i);
+    bits.fold(0, |all, bit| all | bit)
 }
 
 fn child_is_nullable(schema: &ArrowSchema, i: usize) -> bool {

@@ -115,7 +115,7 @@ mod tests {
     }
 
     fn context(size: u64) -> abi::BatchContext {
-        abi::BatchContext { size, deadline_ns: 7, trace_parent: c"x".as_ptr(), idempotency_keys: std::ptr::null() }
+        abi::BatchContext { size, deadline_ns: 7, trace_parent: c"x".as_ptr(), idempotency_keys: std::ptr::null(), constants: 0 }
     }
 
     #[test]

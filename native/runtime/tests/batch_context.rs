@@ -16,7 +16,7 @@ const HOUR: u64 = 3_600_000_000_000;
 fn context(deadline_ns: u64, trace_parent: Option<&CStr>) -> abi::BatchContext {
     let trace_parent = trace_parent.map_or(std::ptr::null(), CStr::as_ptr);
     let size = size_of::<abi::BatchContext>() as u64;
-    abi::BatchContext { size, deadline_ns, trace_parent, idempotency_keys: std::ptr::null() }
+    abi::BatchContext { size, deadline_ns, trace_parent, idempotency_keys: std::ptr::null(), constants: 0 }
 }
 
 /// Waits in between, so that its thread has run another row's call.

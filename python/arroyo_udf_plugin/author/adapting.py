@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Callable
 from typing import Annotated, Any
 
+from .constant import with_constants
 from .hints import is_struct, is_text_enum, item, optional, struct_hints
 from .udf import Udf
 
@@ -21,7 +22,7 @@ def adapted(udf: Udf[..., Any], hints: tuple[Any, ...]) -> Callable[..., Any]:
     """The function as the core calls it. hints: the annotations of its arguments, then of its result."""
     function = udf.function
     if udf.vectorized:
-        return function
+        return with_constants(function, hints[:-1])
     if udf.batched:
         return _adapted_columns(udf, hints)
     converters = [converter(hint) for hint in hints]

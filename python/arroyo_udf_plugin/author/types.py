@@ -10,8 +10,8 @@
     StrEnum, UUID   utf8; UUIDs as bytes: Annotated[UUID, pa.binary(16)], or pa.binary()
     Annotated[T, an Arrow type]                 another width, such as Annotated[int, pa.int32()]
 
-A vectorized function has Arrow arrays instead: `pa.Int64Array`, or `Annotated[pa.Array, pa.int64()]`. A function with
-micro-batches has those, or `list[T]`; its results may contain exceptions: `list[T | Exception]`.
+A vectorized function has Arrow arrays instead: `pa.Int64Array`, or `Annotated[pa.Array, pa.int64()]`; `Constant[T]` is
+one value. A function with micro-batches has those, or `list[T]`; its results may contain exceptions: `list[T | Exception]`.
 
 Imports pyarrow, so only builds import this module, and plugins with functions that take arrays.
 """
@@ -27,6 +27,7 @@ from typing import Annotated, Any, Literal
 
 import pyarrow as pa
 
+from .constant import is_constant
 from .hints import Unsupported, is_struct, is_text_enum, item, optional, shown, struct_hints
 from .udaf import STEPS, Udaf, Udtf
 from .udf import Udf
@@ -97,13 +98,13 @@ def signature(udf: Udf[..., Any]) -> Signature:
         del parameters[0]
     if not parameters:
         raise udf.mistake("has no arguments; give it at least one, they are the columns it is called with")
-    field_of = array_field if udf.vectorized else _column_field if udf.batched else _field
+    field_of = _vector_field if udf.vectorized else _column_field if udf.batched else _field
 
     def field(name: str, key: str, what: str) -> pa.Field:
         if key not in hints:
             raise udf.mistake(f"does not say the type of {what}; annotate it, as {_example(udf, key)}")
         try:
-            return field_of(name, hints[key])
+            return (array_field if udf.vectorized and key == "return" else field_of)(name, hints[key])
         except Unsupported as error:
             raise udf.mistake(f"has an annotation of {what} that does not work: {error}") from None
         except RecursionError:
@@ -121,6 +122,8 @@ def signature(udf: Udf[..., Any]) -> Signature:
                 "`T | None` and look for None"
             )
         fields.append(field(parameter.name, parameter.name, f"argument {parameter.name!r}"))
+    if udf.vectorized and all(is_constant(hints[parameter.name]) for parameter in parameters):
+        raise udf.mistake("has only constants, which do not say how many rows there are; make one of them an array")
     returns = _rows_field(udf) if isinstance(udf, Udtf) else field("", "return", "its result")
     return Signature(pa.schema(fields), returns, context, (*(hints[p.name] for p in parameters), hints["return"]))
 
@@ -242,6 +245,15 @@ def _context(udf: Udf[..., Any], parameters: list[inspect.Parameter], hints: dic
 def _field(name: str, hint: Any) -> pa.Field:
     inner, nullable = optional(hint)
     return pa.field(name, _arrow_type(inner), nullable)
+
+
+def _vector_field(name: str, hint: Any) -> pa.Field:
+    if not is_constant(hint):
+        return array_field(name, hint)
+    base, *_ = typing.get_args(optional(hint)[0])
+    if base not in _SCALARS or base is uuid.UUID:
+        raise Unsupported(f"{shown(base)} cannot be a constant; write `Constant[str]`, or another type of one value")
+    return _field(name, hint)
 
 
 def array_field(name: str, hint: Any) -> pa.Field:

@@ -18,10 +18,13 @@ from ..author.types import aggregate_signatures, signature
 from ..author.udaf import STEPS, Udaf
 from ..author.udf import Udf, Volatility
 
+_is = pa.types
+
 
 @dataclass(frozen=True, kw_only=True)
 class Declared:
-    """A function of the descriptor. options: of an async one, by their names. timeout_ns: of a sync one; 0: none."""
+    """A function of the descriptor. options: of an async one, by their names. timeout_ns: of a sync one; 0: none.
+    constants: bit i: argument number i may come as a constant."""
 
     name: str
     kind: Literal["SYNC", "ASYNC", "AGGREGATE", "TABLE", "STEP"]
@@ -33,6 +36,7 @@ class Declared:
     volatility: Volatility | None = None
     first_step: int = 0
     timeout_ns: int = 0
+    constants: int = 0
 
 
 def functions(udfs: Sequence[Udf[..., Any]], aggregates: Sequence[Udaf], block: dict[str, Any]) -> list[Declared]:
@@ -45,6 +49,7 @@ def functions(udfs: Sequence[Udf[..., Any]], aggregates: Sequence[Udaf], block: 
 
 def _of_udf(udf: Udf[..., Any], block: dict[str, Any]) -> Declared:
     read = signature(udf)
+    is_called_by_row = not (udf.starts or udf.gives_rows or udf.vectorized)
     timeout = 0 if udf.starts else abi_fields(udf.chosen).get("timeout_ns", 0)
     return Declared(
         name=udf.__name__,
@@ -56,7 +61,15 @@ def _of_udf(udf: Udf[..., Any], block: dict[str, Any]) -> Declared:
         documentation=inspect.cleandoc(udf.function.__doc__ or ""),
         volatility=udf.volatility,
         timeout_ns=0 if timeout == 2**64 - 1 else timeout,
+        constants=_constants(read.arguments) if is_called_by_row else 0,
     )
+
+
+def _constants(arguments: pa.Schema) -> int:
+    """Those of text and bytes, which cost something to repeat."""
+    kinds = (_is.is_string, _is.is_large_string, _is.is_binary, _is.is_large_binary)
+    bits = (1 << i for i, type_ in enumerate(arguments.types[:64]) if any(of(type_) for of in kinds))
+    return sum(bits)
 
 
 def _of_aggregate(aggregate: Udaf, first_step: int) -> list[Declared]:

@@ -250,7 +250,8 @@ def _data(parcel: Parcel, functions: list[Declared], identity: PluginIdentity) -
             f".arguments = &ARGUMENTS_{number}, .returns = &RETURNS_{number}, "
             f".options = {'NULL' if function.options is None else f'&OPTIONS_{number}'}, "
             f".documentation = {documentation}, .volatility = {volatility}, "
-            f".timeout_ns = UINT64_C({function.timeout_ns}), .first_step = {function.first_step} }};"
+            f".timeout_ns = UINT64_C({function.timeout_ns}), .first_step = {function.first_step}, "
+            f".constants = {function.constants} }};"
         )
     addresses = ", ".join(f"&FUNCTION_{number}" for number in range(len(functions)))
     lines += [

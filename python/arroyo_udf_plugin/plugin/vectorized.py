@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import traceback
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from .._native import note_interrupt, settle
+from ..author.constant import WithConstants
 from ..errors import InvalidArgument
 from .stacks import describe
 
@@ -35,6 +37,14 @@ class VectorRows(NamedTuple):
 
     def slice(self, start: int, stop: int) -> VectorRows:
         return VectorRows([column.slice(start, stop - start) for column in self.columns], stop - start)
+
+    def runs(self, constants: Iterable[int]) -> Iterator[tuple[int, VectorRows]]:
+        """The rows, cut where one of these columns changes; with the number of each first row."""
+        ends = {int(end) for i in constants for end in pc.run_end_encode(self.columns[i]).run_ends.to_numpy()}
+        start = 0
+        for end in sorted(ends):
+            yield start, self if end - start == self.length else self.slice(start, end)
+            start = end
 
 
 class Result:
@@ -100,7 +110,10 @@ class BatchCalls:
     """The calls of a vectorised function for one batch."""
 
     def __init__(self, function: Callable[..., Any], result: Result) -> None:
+        self.constants: dict[int, bool] = {}
         self.function = function
+        if isinstance(function, WithConstants):
+            self.function, self.constants = function.function, function.nullable
         self.result = result
         self.parts: list[tuple[int, pa.Array]] = []  # results, by their first row
         self.errors: Errors = []
@@ -110,8 +123,12 @@ class BatchCalls:
 
     def run(self, rows: VectorRows, split: bool) -> tuple[pa.Array, Errors]:
         """The values, null where a row failed, and the rows that failed in order."""
-        if self.call(0, rows):
-            return self.parts[0][1], self.errors
+        if self.constants:
+            for first, run in rows.runs(self.constants):
+                self.call(first, run)
+            self.raised = deque(sorted(self.raised, key=lambda call: -call[1].length))
+        else:
+            self.call(0, rows)
         left = MOST_FURTHER_CALLS if split else 0
         while self.raised:
             first, rows, why = self.raised.popleft()
@@ -128,13 +145,23 @@ class BatchCalls:
             else:
                 left -= 1
                 self.call(first + half, rows.slice(half, rows.length))
+        if len(self.parts) == 1:
+            return self.parts[0][1], self.errors
         parts = [part for _, part in sorted(self.parts, key=lambda part: part[0])]
-        return parts[0] if len(parts) == 1 else pa.concat_arrays(parts), sorted(self.errors)
+        return pa.concat_arrays(parts or [pa.nulls(0, self.result.type)]), sorted(self.errors)
 
     def call(self, first: int, rows: VectorRows) -> bool:
         """Calls the function with some rows. False: it has raised."""
+        arguments = rows.columns
+        if self.constants:
+            arguments = list(arguments)
+            for i, nullable in self.constants.items():
+                arguments[i] = arguments[i][0].as_py()
+                if arguments[i] is None and not nullable:  # F3
+                    self.parts.append((first, pa.nulls(rows.length, self.result.type)))
+                    return True
         try:
-            result = self.function(*rows.columns)
+            result = self.function(*arguments)
         except BaseException as error:  # SystemExit, too, is an error of rows (R2)
             if note_interrupt(error):
                 raise
@@ -143,7 +170,7 @@ class BatchCalls:
             frames = error.__traceback__
             error.__traceback__ = None if frames is None else frames.tb_next
             traceback.clear_frames(error.__traceback__)
-            del frames
+            del frames, arguments
             self.raised.append((first, rows, why))
             return False
         self.keep(first, rows.length, result)

@@ -32,6 +32,15 @@ impl Batch {
     /// # Safety
     /// `array` is a valid Arrow array in all that the checks here cannot tell.
     pub unsafe fn take(array: &mut ArrowArray, arguments: &[(String, Layout)]) -> Result<Batch, String> {
+        // SAFETY: passed on.
+        unsafe { Batch::take_with(array, arguments, 0) }
+    }
+
+    /// As `take`. constants: bit i says that argument number i has one value for all rows; only for arguments of bytes.
+    ///
+    /// # Safety
+    /// As for `take`.
+    pub unsafe fn take_with(array: &mut ArrowArray, arguments: &[(String, Layout)], constants: u64) -> Result<Batch, String> {
         if array.release.is_some() && array.n_children != arguments.len() as i64 {
             return Err(format!("the batch has {} columns, but the function has {} arguments", array.n_children, arguments.len()));
         }
@@ -49,11 +58,19 @@ impl Batch {
             let Some(column) = columns.last_mut() else { unreachable!("pushed above") };
             // SAFETY: the caller promises a valid array; the batch owns the buffers as long as the columns live.
             unsafe { column.set(child, layout, name) }.map_err(|text| format!("argument {text}"))?;
-            if column.len() < rows + offset {
-                return Err(format!("argument {name}: {} rows, but the batch has {}", column.len(), rows + offset));
+            if i < 64 && constants >> i & 1 == 1 {
+                if column.len() != 1 {
+                    return Err(format!("argument {name}: a constant with {} rows; it has 1", column.len()));
+                }
+                // SAFETY: the validity of the struct is as long as the struct.
+                unsafe { column.repeat(outer, offset, rows) };
+            } else {
+                if column.len() < rows + offset {
+                    return Err(format!("argument {name}: {} rows, but the batch has {}", column.len(), rows + offset));
+                }
+                // SAFETY: just compared; the validity of the struct is as long as the struct.
+                unsafe { column.narrow(outer, offset, rows) };
             }
-            // SAFETY: just compared; the validity of the struct is as long as the struct.
-            unsafe { column.narrow(outer, offset, rows) };
             bytes += column.slice_bytes(layout, 0, rows);
         }
         let array = std::mem::replace(array, ArrowArray::empty());

@@ -12,9 +12,14 @@ use super::check;
 use super::layout::Layout;
 use crate::value::Value;
 use arroyo_udf_abi::ArrowArray;
+use std::any::Any;
+use std::sync::OnceLock;
 
 /// Why a row cannot be read.
 pub const BAD_OFFSETS: &str = "the value has invalid offsets";
+
+/// Something that a function has made of a value.
+pub type Kept = Box<dyn Any + Send + Sync>;
 
 /// A view of one array. Row 0 is at the array's offset.
 #[derive(Debug)]
@@ -32,6 +37,10 @@ pub struct Column {
     last: usize,
     children: Vec<Column>,
     length: usize,
+    /// Of row numbers: 0 if one value counts for all rows.
+    mask: usize,
+    /// What a function keeps for all rows, see [`kept`](Self::kept).
+    kept: OnceLock<Option<Kept>>,
 }
 
 // SAFETY: a view of immutable buffers, which the owner (Batch) keeps alive.
@@ -62,6 +71,8 @@ impl Column {
             last: 0,
             children: Vec::new(),
             length: 0,
+            mask: usize::MAX,
+            kept: OnceLock::new(),
         }
     }
 
@@ -113,11 +124,40 @@ impl Column {
         (self.outer, self.outer_offset) = (outer, offset);
     }
 
+    /// Views one value, that of a column of bytes with one row, as that of `rows` rows, in a struct as for `narrow`.
+    ///
+    /// # Safety
+    /// `outer` is null or has `offset + rows` bits.
+    pub(super) unsafe fn repeat(&mut self, outer: *const u8, offset: usize, rows: usize) {
+        self.mask = 0;
+        self.length = rows;
+        (self.outer, self.outer_offset) = (outer, offset);
+    }
+
+    /// Whether one value counts for all rows, but those that are null in the struct itself.
+    #[inline]
+    pub fn is_constant(&self) -> bool {
+        self.mask == 0
+    }
+
+    /// Whether all valid values of a `Bytes` or `Text` column are the same. Looks no further than the first that differs.
+    pub fn is_uniform(&self) -> bool {
+        let rows = if self.is_constant() { 0 } else { self.length };
+        let mut values = (0..rows).filter(|&row| self.is_valid(row)).map(|row| self.bytes(row));
+        let first = values.next();
+        values.all(|value| value.is_some() && Some(value) == first)
+    }
+
+    /// The place of what a function makes of the value that all rows have in common; None: they have no such value.
+    pub fn kept(&self) -> &OnceLock<Option<Kept>> {
+        &self.kept
+    }
+
     #[inline]
     pub fn is_valid(&self, row: usize) -> bool {
         // SAFETY: both bitmaps are as long as the array, and row is below its length.
         unsafe {
-            (self.validity.is_null() || bit(self.validity, self.offset + row))
+            (self.validity.is_null() || bit(self.validity, self.offset + (row & self.mask)))
                 && (self.outer.is_null() || bit(self.outer, self.outer_offset + row))
         }
     }
@@ -134,7 +174,11 @@ impl Column {
         let count = (rows - row).min(64);
         let all = if count == 64 { u64::MAX } else { (1 << count) - 1 };
         let mut word = all;
-        if !self.validity.is_null() {
+        if self.is_constant() {
+            // SAFETY: the one row is within the array.
+            let is_null = !self.validity.is_null() && !unsafe { bit(self.validity, self.offset) };
+            word = if is_null { 0 } else { all };
+        } else if !self.validity.is_null() {
             // SAFETY: count rows from row on are within the array.
             word &= unsafe { bits(self.validity, self.offset + row, count) };
         }
@@ -177,12 +221,14 @@ impl Column {
     /// The bytes of a `Bytes` or `Text` column; None if the offsets are no range.
     #[inline]
     pub fn bytes(&self, row: usize) -> Option<&[u8]> {
+        let row = row & self.mask;
         self.range(self.offset32(row), self.offset32(row + 1))
     }
 
     /// The bytes of a `LargeBytes` or `LargeText` column; None if the offsets are no range.
     #[inline]
     pub fn large_bytes(&self, row: usize) -> Option<&[u8]> {
+        let row = row & self.mask;
         self.range(self.offset64(row), self.offset64(row + 1))
     }
 
@@ -260,6 +306,9 @@ impl Column {
         let rows = to - from;
         if rows == 0 {
             return 0;
+        }
+        if self.is_constant() {
+            return self.last as u64;
         }
         let span = |start: i64, end: i64| if 0 <= start && start <= end { (start as usize, end as usize) } else { (0, 0) };
         let span32 = || span(self.offset32(from), self.offset32(to));

@@ -50,6 +50,11 @@ impl Layout {
         })
     }
 
+    /// Whether its values are bytes or text.
+    pub fn is_bytes(&self) -> bool {
+        matches!(self, Layout::Bytes | Layout::Text | Layout::LargeBytes | Layout::LargeText)
+    }
+
     #[inline]
     pub(super) fn level(&self) -> Level {
         match self {

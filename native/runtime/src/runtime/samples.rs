@@ -33,6 +33,7 @@ pub fn runtime_with(returns: Layout, change: impl FnOnce(Settings) -> Settings) 
         returns_nullable: false,
         return_schema: nothing,
         run_timeout: None,
+        constants: 0,
         options: abi::Options::unset(),
         run_values: nothing,
         run_outcomes: nothing,

@@ -6,6 +6,7 @@
 //! | [`function`]     | a function as `#[udf]` describes it                                      |
 //! | [`types`]        | the types of arguments and results, converted from and to Arrow          |
 //! | `numbers`, `times`, `texts`, `lists` | those types, one kind each                          |
+//! | `constant`       | texts and bytes that all rows of a batch have in common                 |
 //! | `builders`       | columns of results under construction                                   |
 //! | [`arguments`]    | one row of a batch -> the tuple of a function's arguments                |
 //! | [`sync`]         | the loop over a batch of a sync function                                 |
@@ -21,6 +22,7 @@
 pub mod arguments;
 pub mod blocking;
 mod builders;
+mod constant;
 #[cfg(feature = "tokio")]
 pub mod context;
 pub mod function;
@@ -164,7 +166,14 @@ fn describe(number: usize, function: &Function, of_all: &abi::Options) -> *const
         reserved: 0,
         timeout_ns: 0,
         first_step: if kind == abi::AGGREGATE { number as u64 + 1 } else { 0 },
+        constants: if kind == abi::SYNC { constants(function.arguments) } else { 0 },
     }))
+}
+
+/// Bit i: argument number i may come as a constant.
+fn constants(arguments: &[Argument]) -> u64 {
+    let is_bytes = |argument: &Argument| matches!(argument.ty.format.to_bytes(), b"u" | b"z");
+    arguments.iter().enumerate().fold(0, |bits, (i, argument)| bits | u64::from(is_bytes(argument)) << i)
 }
 
 /// The answers of a table function as results.

@@ -12,11 +12,14 @@
 //! | [`SystemTime`](std::time::SystemTime)  | timestamp        | us since 1970-01-01 in UTC; the type names no zone, as in Arroyo |
 //! | [`Duration`](std::time::Duration)      | duration         | us; a negative one is the error of its row             |
 //! | `Vec<T>` of these, but not `Vec<u8>`   | list of the same | arguments only; nulls are left out, unless it is `Vec<Option<T>>` |
+//! | [`Constant`]`<T>` of a text or bytes   | the same         | sync arguments only: usually the same in all rows      |
 //! | `Option<T>` of these                   | the same         | null, as an argument and as a result                   |
 //! | `Result<T, E>`, `Result<Option<T>, E>` | the same         | results only; `E: Display` is the row's error          |
 //!
 //! The traits: [`ArgumentType`] for what a column can be read as, [`Return`] for what a function may return, [`ResultType`]
 //! for what a result column can hold. Their implementations are in `numbers.rs`, `times.rs`, `texts.rs` and `lists.rs`.
+
+pub use super::constant::{Constant, Prepared};
 
 use super::builders::Builder;
 use crate::arrow::Column;

@@ -184,7 +184,7 @@ fn read_batch(signature: &'static Signature, arguments: &Layout, message: &mut R
     if !trace.is_empty() || !keys.is_empty() {
         let trace_parent = (!trace.is_empty()).then(|| CString::new(trace)).transpose().map_err(|error| error.to_string())?;
         let keys = (!keys.is_empty()).then(|| keys.chunks_exact(KEY).filter_map(|key| key.try_into().ok()).collect());
-        batch.set_context(Some(Arc::new(BatchContext { deadline: None, trace_parent, keys })));
+        batch.set_context(Some(Arc::new(BatchContext { deadline: None, trace_parent, keys, constants: 0 })));
     }
     Ok(Ok(Arc::new(batch)))
 }
