@@ -215,6 +215,22 @@ def test_a_state_from_outside_is_checked(plugin: Plugin, state: bytes) -> None:
         ("    sum: i64,\n", "    sum: i64,\n    at: std::rc::Rc<i64>,\n", "cannot be in the state of an aggregate"),
         ("fn update(&mut self, value: i64)", "fn update(&mut self, value: std::rc::Rc<i64>)", "cannot be an argument"),
         (
+            "    sum: i64,\n",
+            "    sum: i64,\n    more: Vec<Total>,\n",
+            "a state cannot hold itself",
+        ),
+        (
+            "#[derive(Default, State)]\nstruct Total {\n",
+            "#[derive(Default, State)]\nstruct Nested(Vec<Total>);\n#[derive(Default, State)]\nstruct Total {\n    nested: Nested,\n",
+            "LEVELS",
+        ),
+        (
+            "fn update(&mut self, value: i64)",
+            "fn update(&mut self, value: Vec<i64>)",
+            "is the value of one row, and cannot be a list: write `i64` for `Vec<i64>`",
+        ),
+        ("#[udtf(columns(word, place),", "#[udtf(", "several columns need names"),
+        (
             "-> Vec<String> {\n    text.chars().map(String::from).collect()",
             "-> String {\n    text.to_string()",
             "no rows",

@@ -296,7 +296,7 @@ def test_for_python_both_stay_what_they_are() -> None:
     assert countdown(3) == [3, 2, 1]
 
 
-HEAD = "from dataclasses import dataclass\nfrom arroyo_udf_plugin import udaf, udtf\n"
+HEAD = "from dataclasses import dataclass, field\nfrom arroyo_udf_plugin import udaf, udtf\n"
 CLASS = """
 @udaf
 @dataclass
@@ -311,6 +311,10 @@ MISTAKES = {
     "no step": (CLASS.replace("merge", "join"), "has no method 'merge'; an aggregate has update, merge, finish"),
     "async": (CLASS.replace("def update", "async def update"), "has a 'update' that is async or a generator"),
     "no default": (CLASS.replace("n: int = 0", "n: int"), "has the field 'n' without a default"),
+    "init=False": (
+        CLASS.replace("n: int = 0", "n: int = field(init=False, default=0)"),
+        "has the field 'n' with init=False, which would be lost",
+    ),
     "volatility": (CLASS.replace("@udaf", "@udaf(volatility='often')"), "has volatility='often'; write one of"),
     "no field": (CLASS.replace("n: int = 0", "pass").replace("self.n", "1"), "has no fields, and they are its state"),
     "bad field": (CLASS.replace("n: int", "n: object"), "has a field that does not work: `object` has no Arrow type"),

@@ -6,7 +6,8 @@ use crate::signature::{self, with_lifetime, Argument};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Data, DeriveInput, Error, Fields, FnArg, ImplItem, ImplItemFn, ItemImpl, LitStr, Result, ReturnType, Type};
+use syn::visit_mut::{self, VisitMut};
+use syn::{Data, DeriveInput, Error, Fields, FnArg, Ident, ImplItem, ImplItemFn, ItemImpl, LitStr, Path, Result, ReturnType, Type};
 
 const STEPS: &str = "`fn update(&mut self, value: f64)`, `fn merge(&mut self, other: Self)` and `fn finish(&self) -> f64`";
 
@@ -182,6 +183,20 @@ fn snake_case(group: &Type) -> Result<String> {
     Ok(name)
 }
 
+/// Whether a type names another one.
+fn names(ty: &Type, ident: &Ident) -> bool {
+    struct Finder<'a>(&'a Ident, bool);
+    impl VisitMut for Finder<'_> {
+        fn visit_path_mut(&mut self, path: &mut Path) {
+            self.1 |= path.is_ident(self.0) || path.is_ident("Self");
+            visit_mut::visit_path_mut(self, path);
+        }
+    }
+    let mut finder = Finder(ident, false);
+    finder.visit_type_mut(&mut ty.clone());
+    finder.1
+}
+
 pub fn derive_state(input: &DeriveInput) -> Result<TokenStream> {
     let Data::Struct(data) = &input.data else {
         return Err(Error::new(input.ident.span(), "#[derive(State)] is for a struct, whose fields are the state"));
@@ -195,17 +210,31 @@ pub fn derive_state(input: &DeriveInput) -> Result<TokenStream> {
     let ident = &input.ident;
     let members: Vec<_> = data.fields.members().collect();
     let types: Vec<_> = data.fields.iter().map(|field| &field.ty).collect();
+    if let Some(own) = types.iter().find(|ty| names(ty, ident)) {
+        return Err(Error::new(
+            own.span(),
+            "a state cannot hold itself, because bytes from outside could nest without an end: keep a `Vec` of items, with \
+             the number of each one's parent",
+        ));
+    }
     let read = types.iter().map(|ty| quote_spanned!(ty.span()=> <#ty as ::arroyo_udf_plugin::State>::restore(from)?));
     let made = match &data.fields {
         Fields::Named(_) => quote!(Self { #(#members: #read),* }),
         _ => quote!(Self(#(#read),*)),
     };
+    let levels: Vec<_> = types.iter().map(|ty| quote_spanned!(ty.span()=> <#ty as ::arroyo_udf_plugin::State>::LEVELS)).collect();
     let written = types
         .iter()
         .zip(&members)
         .map(|(ty, member)| quote_spanned!(ty.span()=> <#ty as ::arroyo_udf_plugin::State>::store(&self.#member, to);));
     Ok(quote! {
         impl ::arroyo_udf_plugin::State for #ident {
+            const LEVELS: usize = {
+                let mut most = 0;
+                #(if most < #levels { most = #levels; })*
+                1 + most
+            };
+
             fn store(&self, to: &mut ::std::vec::Vec<u8>) {
                 #(#written)*
             }
@@ -275,6 +304,18 @@ mod tests {
             struct A(i64, f64);
         ))
         .is_ok());
+        let mistake = |item: DeriveInput| derive_state(&item).err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(mistake(parse_quote!(
+            struct Tree {
+                size: u8,
+                children: Vec<Option<Tree>>,
+            }
+        ))
+        .contains("cannot hold itself"));
+        assert!(mistake(parse_quote!(
+            struct Tree(Vec<Self>);
+        ))
+        .contains("cannot hold itself"));
     }
 
     #[test]

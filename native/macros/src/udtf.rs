@@ -8,7 +8,8 @@ use quote::{format_ident, quote, quote_spanned};
 use syn::parse::Parser;
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{Error, Ident, ItemFn, Result, Token};
+use syn::visit_mut::VisitMut;
+use syn::{Error, Ident, ItemFn, Result, Token, Type, TypeTuple};
 
 /// The options in `#[udtf(...)]`.
 #[derive(Default)]
@@ -41,9 +42,25 @@ pub fn parse(attribute: TokenStream) -> Result<Attribute> {
     }
 }
 
+/// A tuple in what a function returns.
+fn several(returns: &Type) -> Option<TypeTuple> {
+    struct Finder(Option<TypeTuple>);
+    impl VisitMut for Finder {
+        fn visit_type_tuple_mut(&mut self, tuple: &mut TypeTuple) {
+            self.0.get_or_insert_with(|| tuple.clone());
+        }
+    }
+    let mut finder = Finder(None);
+    finder.visit_type_mut(&mut returns.clone());
+    finder.0
+}
+
 pub fn udtf(function: &ItemFn, signature: &Checked, chosen: &Attribute) -> Result<TokenStream> {
     if signature.is_async {
         return Err(Error::new(function.sig.asyncness.span(), "a table function is a plain `fn`: remove `async`"));
+    }
+    if let (true, Some(several)) = (chosen.columns.is_empty(), several(&signature.returns)) {
+        return Err(Error::new(several.span(), "several columns need names: write `#[udtf(columns(word, place))]`"));
     }
     let ident = &function.sig.ident;
     let names: Vec<String> = match chosen.columns.is_empty() {
@@ -101,6 +118,23 @@ mod tests {
             assert!(error.contains(text), "{error}");
         }
         assert_eq!(parse(quote!(columns(a, r#type), volatility = "stable")).map(|it| (it.columns.len(), it.volatility)).unwrap(), (2, 2));
+    }
+
+    /// F5
+    #[test]
+    fn several_columns_have_names() {
+        let mistake = |function: ItemFn| {
+            let signature = crate::signature::check(&function.sig).unwrap();
+            udtf(&function, &signature, &Attribute::default()).err().map(|error| error.to_string()).unwrap_or_default()
+        };
+        let wrong: ItemFn = syn::parse_quote!(
+            fn f(a: i64) -> Result<Vec<(String, i64)>, String> {}
+        );
+        assert!(mistake(wrong).contains("several columns need names"));
+        let right: ItemFn = syn::parse_quote!(
+            fn f(a: i64) -> Vec<String> {}
+        );
+        assert_eq!(mistake(right), "");
     }
 
     #[test]

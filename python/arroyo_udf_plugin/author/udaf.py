@@ -55,7 +55,11 @@ class Udaf:
                 raise self.mistake(f"has no method {step!r}; an aggregate has {', '.join(STEPS)}")
             if code.co_flags & _NOT_PLAIN:
                 raise self.mistake(f"has a {step!r} that is async or a generator; write a plain `def`", step)
-        if lacking := [field.name for field in dataclasses.fields(cls) if field.init and not _has_default(field)]:
+        if left_out := [field.name for field in dataclasses.fields(cls) if not field.init]:
+            raise self.mistake(
+                f"has the field {left_out[0]!r} with init=False, which would be lost with the object; leave that out"
+            )
+        if lacking := [field.name for field in dataclasses.fields(cls) if not _has_default(field)]:
             raise self.mistake(f"has the field {lacking[0]!r} without a default, which is the state of a new group")
         if volatility not in (None, *VOLATILITIES):
             raise self.mistake(f"has volatility={volatility!r}; write one of {', '.join(map(repr, VOLATILITIES))}")

@@ -19,6 +19,10 @@ use std::ops::Range;
     note = "write one of: bool, i8 to i128, u8 to u128, usize, f32, f64, char, String; a Vec, an Option or an array of such; or a struct with #[derive(State)]"
 )]
 pub trait State: Sized {
+    /// How deep a value nests. A type that holds itself has no such number, so the compiler finds a cycle here: bytes from
+    /// outside could nest until the stack is full. Keep the levels in a list instead, with the number of each one's parent.
+    const LEVELS: usize;
+
     /// Appends the value's bytes.
     fn store(&self, to: &mut Vec<u8>);
 
@@ -29,6 +33,8 @@ pub trait State: Sized {
 macro_rules! numbers {
     ($($number:ty),*) => {$(
         impl State for $number {
+            const LEVELS: usize = 1;
+
             fn store(&self, to: &mut Vec<u8>) {
                 to.extend_from_slice(&self.to_le_bytes());
             }
@@ -45,6 +51,8 @@ macro_rules! numbers {
 numbers!(i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize, f32, f64);
 
 impl State for bool {
+    const LEVELS: usize = 1;
+
     fn store(&self, to: &mut Vec<u8>) {
         to.push(u8::from(*self));
     }
@@ -59,6 +67,8 @@ impl State for bool {
 }
 
 impl State for char {
+    const LEVELS: usize = 1;
+
     fn store(&self, to: &mut Vec<u8>) {
         u32::from(*self).store(to);
     }
@@ -74,6 +84,8 @@ fn length(from: &mut &[u8]) -> Option<usize> {
 }
 
 impl State for String {
+    const LEVELS: usize = 1;
+
     fn store(&self, to: &mut Vec<u8>) {
         (self.len() as u64).store(to);
         to.extend_from_slice(self.as_bytes());
@@ -88,6 +100,8 @@ impl State for String {
 }
 
 impl<T: State> State for Vec<T> {
+    const LEVELS: usize = 1 + T::LEVELS;
+
     fn store(&self, to: &mut Vec<u8>) {
         (self.len() as u64).store(to);
         self.iter().for_each(|item| item.store(to));
@@ -100,6 +114,8 @@ impl<T: State> State for Vec<T> {
 }
 
 impl<T: State> State for Option<T> {
+    const LEVELS: usize = 1 + T::LEVELS;
+
     fn store(&self, to: &mut Vec<u8>) {
         self.is_some().store(to);
         self.iter().for_each(|value| value.store(to));
@@ -111,6 +127,8 @@ impl<T: State> State for Option<T> {
 }
 
 impl<T: State, const N: usize> State for [T; N] {
+    const LEVELS: usize = 1 + T::LEVELS;
+
     fn store(&self, to: &mut Vec<u8>) {
         self.iter().for_each(|item| item.store(to));
     }
@@ -123,6 +141,7 @@ impl<T: State, const N: usize> State for [T; N] {
 
 /// The group of a state, or a new one. The error is the row's.
 pub fn opened<S: State + Default>(state: Option<&[u8]>) -> Result<S, String> {
+    const { assert!(S::LEVELS > 0) }
     let Some(mut bytes) = state else { return Ok(S::default()) };
     let group = S::restore(&mut bytes).filter(|_| bytes.is_empty());
     group.ok_or_else(|| "the state is not one of this aggregate".to_string())
@@ -187,7 +206,10 @@ impl<'a, T: ArgumentType<'a>> Rows<'a, T> {
 
 impl<'a, T: ArgumentType<'a>> ArgumentType<'a> for Rows<'a, T> {
     const FORMAT: &'static CStr = c"+l";
-    const ITEM: Option<&'static CStr> = Some(T::FORMAT);
+    const ITEM: Option<&'static CStr> = {
+        assert!(T::ITEM.is_none(), "an argument of `update` is the value of one row, and cannot be a list: write `i64` for `Vec<i64>`");
+        Some(T::FORMAT)
+    };
     type View = &'a Column;
 
     fn view(column: &'a Column) -> Self::View {
