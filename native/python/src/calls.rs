@@ -110,10 +110,11 @@ pub unsafe fn read_row(
                     Some(Some(objects)) => unsafe { objects.take(function, batch, i, row) },
                     _ => unreachable!("`Converted::new` has converted the column"),
                 },
-                // SAFETY: passed on.
                 conversion => match converted.constants.get(i) {
                     // Texts and bytes cannot be changed, so all calls may have the same object.
+                    // SAFETY: the GIL is held.
                     Some(Some(object)) => Ok(unsafe { Owned::borrowed(object.ptr()) }.into_ptr()),
+                    // SAFETY: passed on.
                     _ => unsafe { conversion.read(column, row) },
                 },
             };

@@ -3,6 +3,7 @@
 //! CPython aborts the process if a subinterpreter ends while another thread state of it is left. So that is looked at before,
 //! and an interpreter in which something goes on stays.
 
+use super::new_states::new_state;
 use super::{Interpreter, OF_SUB, SUBINTERPRETERS};
 use crate::gil;
 use arroyo_udf_plugin::sync::Unpoisoned;
@@ -108,7 +109,7 @@ impl Interpreter {
         let mut kept = self.kept.lock().unpoisoned();
         kept.as_ref()?;
         // SAFETY: the interpreter does not end while the lock is held.
-        let state = unsafe { PyThreadState_New(self.sub) };
+        let state = unsafe { new_state(self.sub) };
         *kept = None;
         (!state.is_null()).then_some(state)
     }

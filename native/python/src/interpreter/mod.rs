@@ -1,9 +1,10 @@
 //! The interpreters of this process that run functions, and entering them from any thread, until they end.
 //!
-//! | module     | what it does                                             |
-//! |------------|----------------------------------------------------------|
-//! | [`ending`] | the end of interpreters, by force if a process ends      |
-//! | [`frames`] | what a thread executes, for reports                      |
+//! | module         | what it does                                             |
+//! |----------------|----------------------------------------------------------|
+//! | [`ending`]     | the end of interpreters, by force if a process ends      |
+//! | [`frames`]     | what a thread executes, for reports                      |
+//! | [`new_states`] | new thread states, and no fork meanwhile                 |
 //!
 //! Guarantees (R18): after [`Interpreter::close`] no thread asks for that interpreter's GIL through here. A thread that is
 //! still within user code asks for it when that returns; see [`gil`](crate::gil).
@@ -16,11 +17,13 @@
 
 mod ending;
 mod frames;
+mod new_states;
 
 use crate::gil;
 use arroyo_udf_plugin::abi;
 use arroyo_udf_plugin::failure::Failure;
 use arroyo_udf_plugin::sync::Unpoisoned;
+use new_states::new_state;
 use pyo3_ffi::*;
 use std::cell::{Cell, OnceCell};
 use std::ptr::null_mut;
@@ -189,7 +192,7 @@ impl Interpreter {
         // SAFETY: the main interpreter is up, see `enter`. Not PyGILState_Ensure, which would keep a thread state of the main
         // interpreter for this thread.
         unsafe {
-            let outer = PyThreadState_New(PyInterpreterState_Main());
+            let outer = new_state(PyInterpreterState_Main());
             if outer.is_null() {
                 return Err(no_memory());
             }
@@ -222,11 +225,14 @@ impl Interpreter {
         // SAFETY: the interpreter is up, because `close` had not been called when this thread was counted.
         unsafe {
             if self.is_main() {
-                // A new thread state gives the GIL back right away; the Ensure below, and later ones, find the state.
+                // The Ensure below, and later ones, find the state. They would make one as well, while a thread may fork.
                 if PyGILState_GetThisThreadState().is_null() {
-                    gil::ensure();
-                    self.know(PyThreadState_Get());
-                    OF_MAIN.with(|state| state.0.set(PyEval_SaveThread()));
+                    let state = new_state(PyInterpreterState_Main());
+                    if state.is_null() {
+                        return Err(no_memory());
+                    }
+                    self.know(state);
+                    OF_MAIN.with(|own| own.0.set(state));
                 }
                 let _ensured = Ensured(gil::ensure());
                 return Ok(body());
@@ -253,8 +259,8 @@ impl Interpreter {
     fn new_state(&self) -> Option<*mut PyThreadState> {
         let mut kept = self.kept.lock().unpoisoned();
         let kept = kept.as_mut()?;
-        // SAFETY: the interpreter does not end while the lock is held. Making a state needs no GIL.
-        let state = unsafe { PyThreadState_New(self.sub) };
+        // SAFETY: the interpreter does not end while the lock is held.
+        let state = unsafe { new_state(self.sub) };
         if state.is_null() {
             return None;
         }
