@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from arroyo_udf_plugin.build import tools
+
 CLI = [sys.executable, "-m", "arroyo_udf_plugin.cli"]
 # By itself: the native thread would end it an hour later.
 PATIENT = "from arroyo_udf_plugin.cli import main, stopping; stopping.PATIENCE = 3600.0; main()"
@@ -143,3 +145,36 @@ def test_ctrl_c_while_a_compiler_starts_ends_it() -> None:
     assert end == "interrupted"
     with pytest.raises(ProcessLookupError):
         os.kill(int(compiler), 0)
+
+
+SIGNALLED = """
+import signal, threading
+from arroyo_udf_plugin.build import tools
+
+def signalled():
+    signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+
+def seen(line):
+    threading.Timer(0.2, signalled).start()  # by then the main thread most likely waits
+    return False
+
+try:
+    tools.call(["sh", "-c", "echo ready >&2; exec sleep 1000"], seen=seen)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_ctrl_c_that_another_thread_gets_ends_a_compiler() -> None:
+    """Nothing ends the wait of the main thread, in which alone Python calls the handler."""
+    done = subprocess.run([sys.executable, "-c", SIGNALLED], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("interrupted\n", "")
+
+
+def test_lines_of_a_compiler_come_whole() -> None:
+    """Also if they come in pieces, are not UTF-8, or have no end."""
+    lines: list[str] = []
+    script = r"printf a >&2; printf 'b\n\nc\377' >&2; printf '\r\nend' >&2; echo out"
+    done = tools.call(["sh", "-c", script], seen=lambda line: bool(lines.append(line)))
+    assert lines == ["ab\n", "\n", "c\ufffd\r\n", "end"]
+    assert (done.stdout, done.stderr, done.returncode) == ("out\n", "".join(lines), 0)

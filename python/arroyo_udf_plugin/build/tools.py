@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import logging
 import os
+import select
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 LOG = logging.getLogger("arroyo_udf_plugin.build")
 LEFT_SECONDS = 0.3
 """How long a compiler may remove its files after an early end."""
+LOOK_SECONDS = 1.0
+"""How often a wait is begun anew. A signal that comes just before it, or to another thread, ends none, and Python calls
+its handler only between two of them."""
 
 
 def call(
@@ -47,19 +51,38 @@ def call(
                     stdout=output,
                     stderr=subprocess.PIPE,
                     process_group=0,
-                    encoding="utf-8",
-                    errors="replace",
                 )
             assert process.stderr is not None
             with process.stderr:
-                errors = "".join([line for line in process.stderr if not seen(line)])
-            process.wait()
+                errors = "".join([line for line in _lines(process.stderr.fileno()) if not seen(line)])
+            while process.returncode is None:
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(LOOK_SECONDS)
         except BaseException:
             if process is not None:
                 _end(process)
             raise
         output.seek(0)
         return subprocess.CompletedProcess(command, process.returncode, output.read(), errors)
+
+
+def _lines(descriptor: int) -> Iterator[str]:
+    """What is written to a pipe, until its other end is closed."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    rest = b""
+    while True:
+        if not poll.poll(LOOK_SECONDS * 1000):
+            continue
+        data = os.read(descriptor, 1 << 16)
+        *lines, rest = (rest + data).splitlines(keepends=True) or [b""]
+        if data and rest.endswith(b"\n"):
+            lines, rest = [*lines, rest], b""
+        yield from (line.decode(errors="replace") for line in lines)
+        if not data:
+            break
+    if rest:
+        yield rest.decode(errors="replace")
 
 
 def warn(text: str) -> None:
@@ -88,7 +111,7 @@ def _without_signals() -> Iterator[None]:
             former[signal.Signals(number)](number, None)  # raised again, it would be the second one for cli/stopping.py
 
 
-def _end(process: subprocess.Popen[str]) -> None:
+def _end(process: subprocess.Popen[bytes]) -> None:
     for signal_number in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(process.pid, signal_number)
