@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from pathlib import Path
 from typing import Any
@@ -129,6 +130,16 @@ def test_what_no_job_can_do_is_refused_before_there_is_one(
     assert (error["span"] and error["span"]["start"]["line"] - 1) == line
     answer = shared.post("/api/v1/pipelines", json=asked)
     assert (answer.status_code, error["message"] in answer.json()["error"]) == (400, True)
+
+
+@pytest.mark.parametrize("place", ["{fifo}", "file://{fifo}", "{folder}/*.csv", "{folder}/f?fo.csv"])
+def test_a_pipe_is_refused_before_the_planner_reads_of_it(shared: Client, tmp_path: Path, place: str) -> None:
+    """Else its first rows would be gone when the job starts."""
+    fifo = tmp_path / "fifo.csv"
+    os.mkfifo(fifo)
+    query = FROM_FILE.format(place.format(fifo=fifo, folder=tmp_path))
+    (error,) = shared.post("/api/v1/pipelines/validate_query", json={"query": query}).json()["errors"]
+    assert error["message"].startswith(f"{fifo} is no file, so no job can go on in it: name a file or a folder")
 
 
 def test_a_saved_function_is_proposed_for_a_wrong_name(shared: Client) -> None:

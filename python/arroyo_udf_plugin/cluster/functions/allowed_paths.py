@@ -9,6 +9,7 @@ may lead elsewhere by then. Code of functions opens what its process may open.
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -67,9 +68,8 @@ def statements(text: Text) -> Iterator[Statement]:
 
 def outside(place: str, roots: Sequence[str], environment: Mapping[str, str] = os.environ) -> str | None:
     """Why a path or URL may not be used; None: it may. environment: of its variables."""
-    value = VARIABLE.sub(lambda match: match[0][1:] if match[1] else environment.get(match[2], ""), place)
     try:
-        where = _location(value)
+        where = _location(place, environment)
     except InvalidArgument as error:
         return str(error)
     if where.path is None:
@@ -82,6 +82,21 @@ def outside(place: str, roots: Sequence[str], environment: Mapping[str, str] = o
     return f"{place} is outside of the folders that pipelines may use: {listed}"
 
 
-def _location(value: str) -> Location:
+def local_files(place: str) -> list[Path]:
+    """What a path, URL or pattern names on this machine."""
+    try:
+        where = _location(place, os.environ)
+    except InvalidArgument:  # told elsewhere
+        return []
+    if where.path is None:
+        return []
+    if where.path.exists() or not glob.has_magic(str(where.path)):
+        return [where.path]
+    return [Path(path) for path in glob.glob(str(where.path), recursive=True)]
+
+
+def _location(place: str, environment: Mapping[str, str]) -> Location:
+    """Of a place that may have variables. Raises InvalidArgument."""
+    value = VARIABLE.sub(lambda match: match[0][1:] if match[1] else environment.get(match[2], ""), place)
     is_database = value.partition(":")[0].lower() in DATABASES
     return database_of(value, value) if is_database else pattern_of(value)

@@ -99,20 +99,22 @@ def _check_streams(text: Text) -> None:
         connector, path = options.get("connector"), options.get("path")
         if connector is not None and connector.value == "stdin":
             wrong.append(Wrong(_NO_INPUT, connector.at))
-        elif path is not None and _is_stream(path.value):
-            wrong.append(Wrong(_NO_FILE.format(path=path.value), path.at))
+        elif path is not None and (stream := _stream_of(path.value)) is not None:
+            wrong.append(Wrong(_NO_FILE.format(path=stream), path.at))
     if wrong:
         raise text.refused(wrong)
 
 
-def _is_stream(path: str) -> bool:
-    """Standard input or output, a pipe, or a device but the one that takes everything."""
-    if path in ("-", os.devnull):
-        return path == "-"
-    try:
-        return Path(path).is_fifo() or Path(path).is_char_device()
-    except (OSError, ValueError):  # of a name that cannot be
-        return False
+def _stream_of(place: str) -> str | None:
+    """Standard input or output, a pipe, or a device but the one that takes everything, if a path, URL or pattern names
+    one. What the planner reads of it, no worker would read again."""
+    if place in ("-", os.devnull):
+        return place if place == "-" else None
+    for path in allowed_paths.local_files(place):
+        with contextlib.suppress(OSError, ValueError):  # of a name that cannot be
+            if path.is_fifo() or path.is_socket() or path.is_char_device():
+                return str(path)
+    return None
 
 
 def _unresumable(pipeline: Pipeline) -> list[Output]:
