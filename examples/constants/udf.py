@@ -1,7 +1,4 @@
-"""Arguments that are the same for all rows. From this folder:
-
-    arroyo-udf build udf.py --out libconstants.so
-"""
+"""Arguments that are the same for all rows. Build them with `arroyo-udf build udf.py --out libconstants.so`."""
 
 import pyarrow as pa
 import pyarrow.compute as pc

@@ -17,8 +17,9 @@ typedef struct polars_series {
 } polars_series;
 
 void arroyo_udf_polars_field(const char *function, const struct ArrowSchema *fields, size_t n, struct ArrowSchema *out,
-                             size_t n_options);
-void arroyo_udf_polars_call(const char *function, polars_series *in, size_t n, size_t n_options, polars_series *out);
+                             const uint8_t *options, size_t n_options);
+void arroyo_udf_polars_call(const char *function, polars_series *in, size_t n, const uint8_t *options, size_t n_options,
+                            polars_series *out);
 const char *arroyo_udf_polars_error(void);
 
 /* ---- DuckDB: STEM_init_c_api, with the stem of the file's name -------------------------------------------------- */

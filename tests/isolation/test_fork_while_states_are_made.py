@@ -1,7 +1,8 @@
 """A process that forks while a thread of the toolkit makes its thread state: CPython gh-112275, see new_states.rs.
 
-A library before Python holds a thread in `PyThreadState_New` until the process forks, and says whether the fork has gone
-on meanwhile. Where the child would wait for ever, it must not; and nowhere may the fork and the thread wait for each other.
+A library before Python holds a thread in `PyThreadState_New` until the process forks, and says whether the fork has
+gone on meanwhile. Where the child would wait for ever, it must not; and nowhere may the fork and the thread wait for
+each other.
 """
 
 from __future__ import annotations

@@ -221,7 +221,8 @@ def test_a_state_from_outside_is_checked(plugin: Plugin, state: bytes) -> None:
         ),
         (
             "#[derive(Default, State)]\nstruct Total {\n",
-            "#[derive(Default, State)]\nstruct Nested(Vec<Total>);\n#[derive(Default, State)]\nstruct Total {\n    nested: Nested,\n",
+            "#[derive(Default, State)]\nstruct Nested(Vec<Total>);\n"
+            "#[derive(Default, State)]\nstruct Total {\n    nested: Nested,\n",
             "LEVELS",
         ),
         (

@@ -88,13 +88,13 @@ fn for_polars(name: &str) -> TokenStream {
             fields: *const ::core::ffi::c_void,
             n: usize,
             out: *mut ::core::ffi::c_void,
-            _options: *const u8,
+            options: *const u8,
             n_options: usize,
         ) {
             // SAFETY: passed on.
             unsafe {
                 ::arroyo_udf_plugin::engines::arroyo_udf_polars_field(
-                    ::core::concat!(#name, "\0").as_ptr().cast(), fields, n, out, n_options,
+                    ::core::concat!(#name, "\0").as_ptr().cast(), fields, n, out, options, n_options,
                 )
             }
         }
@@ -105,7 +105,7 @@ fn for_polars(name: &str) -> TokenStream {
         unsafe extern "C" fn #call(
             given: *mut ::core::ffi::c_void,
             n: usize,
-            _options: *const u8,
+            options: *const u8,
             n_options: usize,
             out: *mut ::core::ffi::c_void,
             _context: *const ::core::ffi::c_void,
@@ -113,7 +113,7 @@ fn for_polars(name: &str) -> TokenStream {
             // SAFETY: passed on.
             unsafe {
                 ::arroyo_udf_plugin::engines::arroyo_udf_polars_call(
-                    ::core::concat!(#name, "\0").as_ptr().cast(), given, n, n_options, out,
+                    ::core::concat!(#name, "\0").as_ptr().cast(), given, n, options, n_options, out,
                 )
             }
         }

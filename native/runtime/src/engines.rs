@@ -18,8 +18,22 @@ pub struct DaftModule {
 // The signatures are those of engines.h, whose structs are opaque here: their addresses are passed on.
 extern "C" {
     pub fn arroyo_udf_polars_error() -> *const c_char;
-    pub fn arroyo_udf_polars_field(function: *const c_char, fields: *const c_void, n: usize, out: *mut c_void, options: usize);
-    pub fn arroyo_udf_polars_call(function: *const c_char, given: *mut c_void, n: usize, options: usize, out: *mut c_void);
+    pub fn arroyo_udf_polars_field(
+        function: *const c_char,
+        fields: *const c_void,
+        n: usize,
+        out: *mut c_void,
+        options: *const u8,
+        n_options: usize,
+    );
+    pub fn arroyo_udf_polars_call(
+        function: *const c_char,
+        given: *mut c_void,
+        n: usize,
+        options: *const u8,
+        n_options: usize,
+        out: *mut c_void,
+    );
     pub fn arroyo_udf_duckdb_load(info: *mut c_void, access: *const c_void) -> bool;
     pub fn arroyo_udf_daft_module() -> DaftModule;
     pub fn arroyo_udf_sqlite_load(connection: *mut c_void, error: *mut *mut c_char, api: *const c_void) -> c_int;

@@ -31,7 +31,7 @@ vectorised function it is the type alone."""
 
 
 class WithConstants:
-    """A vectorised function and which of its parameters are constants. nullable: by their place, whether null is one."""
+    """A vectorised function with constants. nullable: by their place among the parameters, whether they may be null."""
 
     def __init__(self, function: Callable[..., Any], nullable: dict[int, bool]) -> None:
         self.function = function

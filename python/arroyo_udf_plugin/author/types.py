@@ -11,7 +11,8 @@
     Annotated[T, an Arrow type]                 another width, such as Annotated[int, pa.int32()]
 
 A vectorized function has Arrow arrays instead: `pa.Int64Array`, or `Annotated[pa.Array, pa.int64()]`; `Constant[T]` is
-one value. A function with micro-batches has those, or `list[T]`; its results may contain exceptions: `list[T | Exception]`.
+one value. A function with micro-batches has those arrays, or `list[T]`; its results may contain exceptions: `list[T |
+Exception]`.
 
 Imports pyarrow, so only builds import this module, and plugins with functions that take arrays.
 """

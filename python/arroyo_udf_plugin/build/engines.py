@@ -46,13 +46,12 @@ ARROYO_UDF_EXPORT bool {stem}_init_c_api(duckdb_object info, const duckdb_access
 _C_FUNCTION = """\
 ARROYO_UDF_EXPORT void _polars_plugin_field_{name}(const struct ArrowSchema *fields, size_t n, struct ArrowSchema *out,
                                                    const uint8_t *options, size_t n_options) {{
-  (void)options;
-  arroyo_udf_polars_field("{name}", fields, n, out, n_options);
+  arroyo_udf_polars_field("{name}", fields, n, out, options, n_options);
 }}
 ARROYO_UDF_EXPORT void _polars_plugin_{name}(polars_series *in, size_t n, const uint8_t *options, size_t n_options,
                                              polars_series *out, const void *context) {{
-  (void)options, (void)context;
-  arroyo_udf_polars_call("{name}", in, n, n_options, out);
+  (void)context;
+  arroyo_udf_polars_call("{name}", in, n, options, n_options, out);
 }}
 """
 

@@ -23,20 +23,23 @@ from .opened import by_row, plugin_of
 
 def functions(library: str | os.PathLike[str]) -> Any:
     """Each function of a library under its name: it takes expressions, names of columns, or constants of the other
-    arguments' types (a text is a column: write pl.lit for a constant), and returns an expression.
+    arguments' types (a text is a column: write pl.lit for a constant), by place or by name, and returns an expression.
 
     library: or a source. Raises LoadError, BuildError.
     """
     plugin = plugin_of(library)
     return SimpleNamespace(
         **{
-            name: partial(_expression, Path(plugin.path), name, len(function.arguments))
+            name: partial(_expression, Path(plugin.path), name, function.arguments.names)
             for name, function in by_row(plugin).items()
         }
     )
 
 
-def _expression(library: Path, name: str, n_arguments: int, /, *arguments: Any) -> polars.Expr:
-    if len(arguments) != n_arguments:
-        raise InvalidArgument(f"{name} takes {n_arguments} arguments, not {len(arguments)}")
-    return register_plugin_function(plugin_path=library, function_name=name, args=list(arguments), is_elementwise=True)
+def _expression(library: Path, name: str, names: list[str], /, *arguments: Any, **named: Any) -> polars.Expr:
+    left = names[len(arguments) :]
+    if len(arguments) > len(names) or set(left) != set(named):
+        got = ", ".join([f"{len(arguments)} by place", *named])
+        raise InvalidArgument(f"{name} takes the arguments {', '.join(names)}, and got {got}")
+    columns = [*arguments, *(named[argument] for argument in left)]
+    return register_plugin_function(plugin_path=library, function_name=name, args=columns, is_elementwise=True)
