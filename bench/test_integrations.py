@@ -102,6 +102,37 @@ def test_python_in_polars(compare: Compare) -> None:
     compare(name, ours, own, n=FEW, unit="ns/row", scale=1e9, reference_name="map_elements", goal=0.85, rounds=5)
 
 
+LIST = ",".join(f"w{i}" for i in range(0, 100, 3))
+
+
+def test_constant_in_polars(compare: Compare) -> None:
+    """A list as a literal: what is made of it is kept for a batch, against a set that Polars is given."""
+    words = polars.DataFrame({"w": [f"w{i % 100}" for i in range(FEW)]})
+    udf = in_polars.functions(library("rs", "constants"))
+    kept, own = udf.among("w", polars.lit(LIST)), polars.col("w").is_in(LIST.split(","))
+    assert words.select(kept.alias("x")).equals(words.select(own.alias("x")))
+    one: Any = {"n": FEW, "unit": "ns/row", "scale": 1e9, "rounds": 5}
+    compare("Polars: a list as `Constant`, Rust", lambda: words.select(kept), lambda: words.select(own), **one,
+            reference_name="its `is_in`")  # fmt: skip
+
+
+def test_constant_is_made_once(compare: Compare) -> None:
+    words = polars.DataFrame({"w": [f"w{i % 100}" for i in range(FEW // 10)]})
+    udf = in_polars.functions(library("rs", "constants"))
+    kept, by_row = (of("w", polars.lit(LIST)) for of in (udf.among, udf.among_by_row))
+    compare("Polars: a list as `Constant`, Rust", lambda: words.select(kept), lambda: words.select(by_row), n=FEW // 10,
+            unit="ns/row", scale=1e9, reference_name="made for each row")  # fmt: skip
+
+
+def test_literal_in_polars(compare: Compare) -> None:
+    """A literal of 100 bytes, which is not repeated, against a column of such texts."""
+    words = polars.DataFrame({"w": ["w" * 100] * FEW, "other": ["w" * 100] * FEW})
+    same = in_polars.functions(library("rs", "constants")).same
+    literal, column = same("w", polars.lit("w" * 100)), same("w", "other")
+    compare("Polars: a literal of 100 bytes, Rust", lambda: words.select(literal), lambda: words.select(column), n=FEW,
+            unit="ns/row", scale=1e9, reference_name="a column of such")  # fmt: skip
+
+
 @pytest.mark.parametrize("engine", ["DuckDB", "Polars"])
 def test_async(compare: Compare, engine: str) -> None:
     """Against our host, which starts the function for each call, as an engine does for its first one."""
