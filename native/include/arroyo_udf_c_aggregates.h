@@ -91,9 +91,10 @@ static inline arroyo_udf_c_column arroyo_udf_c_items_of(arroyo_udf_c_column list
                           (struct ArrowSchema**)ARROYO_UDF_C_LIST_PART(items, function, argument));
 #define ARROYO_UDF_C_LIST_CHILD(function, argument) \
   (struct ArrowSchema*)&ARROYO_UDF_C_LIST_PART(list, function, argument)
-#define ARROYO_UDF_C_ITEMS(function, argument)                                        \
-  const arroyo_udf_c_column ARROYO_UDF_C_COLUMN_OF(argument) = arroyo_udf_c_items_of( \
-      *lists++, group, ARROYO_UDF_C_STRING(ARROYO_UDF_C_NAME_OF argument), &n_rows, &failure);
+#define ARROYO_UDF_C_ITEMS(function, argument)                                                     \
+  arroyo_udf_c_column ARROYO_UDF_C_COLUMN_OF(argument) = arroyo_udf_c_items_of(                    \
+      *lists++, group, ARROYO_UDF_C_STRING(ARROYO_UDF_C_NAME_OF argument), &n_rows, &failure);     \
+  ARROYO_UDF_C_COLUMN_OF(argument).mask = -1; /* items are no constants */
 #define ARROYO_UDF_C_IS_KEPT_OUT(function, argument)                \
   ((ARROYO_UDF_C_OF(flags, argument) & ARROW_FLAG_NULLABLE) == 0 && \
    arroyo_udf_c_is_null(ARROYO_UDF_C_COLUMN_OF(argument), row))

@@ -234,6 +234,12 @@ static inline const char* arroyo_udf_c_read_constant(const struct ArrowArray* ar
   return NULL;
 }
 
+static inline bool arroyo_udf_c_has_constants(const arroyo_udf_c_column* columns, int64_t n) {
+  for (int64_t i = 0; i < n; i++)
+    if (columns[i].mask == 0) return true;
+  return false;
+}
+
 /* `count` bits (1 to 64) from bit `first` on; higher bits are zero. Reads no byte beyond them. */
 static inline uint64_t arroyo_udf_c_bits(const uint8_t* bits, int64_t first, int64_t count) {
   const uint8_t* const bytes = bits + first / 8;

@@ -238,8 +238,10 @@ static inline arroyo_udf_status arroyo_udf_c_run_function(const arroyo_udf_c_plu
                           ARROYO_UDF_C_STRING(ARROYO_UDF_C_NAME_OF argument),  \
                           ARROYO_UDF_C_OF(flags, argument), 0, NULL);
 #define ARROYO_UDF_C_CHILD(function, argument) (struct ArrowSchema*)&ARROYO_UDF_C_SCHEMA_OF(function, argument)
-#define ARROYO_UDF_C_COLUMN(function, argument) \
-  const arroyo_udf_c_column ARROYO_UDF_C_COLUMN_OF(argument) = *columns++;
+/* Loops without constants are compiled by themselves: with the mask, one over texts takes a third longer. */
+#define ARROYO_UDF_C_COLUMN(function, argument)                          \
+  arroyo_udf_c_column ARROYO_UDF_C_COLUMN_OF(argument) = *columns++;     \
+  if (!has_constants) ARROYO_UDF_C_COLUMN_OF(argument).mask = -1;
 #define ARROYO_UDF_C_CHECK(function, argument)                                                        \
   if (failure == NULL) {                                                                              \
     failure = ARROYO_UDF_C_OF(check, argument)(ARROYO_UDF_C_COLUMN_OF(argument), row);                \
@@ -264,8 +266,9 @@ static inline arroyo_udf_status arroyo_udf_c_run_function(const arroyo_udf_c_plu
     }                                                                                                       \
   }
 #define ARROYO_UDF_C_ROWS(id, called, shown, result_type, ...)                                          \
-  static void arroyo_udf_c_##id##_loop(const arroyo_udf_c_column* columns, arroyo_udf_c_result* result, \
-                                       int64_t first, int64_t count, uint64_t wanted) {                 \
+  static inline __attribute__((always_inline)) void arroyo_udf_c_##id##_each(                           \
+      const arroyo_udf_c_column* columns, arroyo_udf_c_result* result, int64_t first, int64_t count,    \
+      uint64_t wanted, bool has_constants) {                                                            \
     ARROYO_UDF_C_EACH(ARROYO_UDF_C_COLUMN, ARROYO_UDF_C_NOTHING, id, __VA_ARGS__)                       \
     const arroyo_udf_c_sink sink = arroyo_udf_c_sink_of(result);                                        \
     if (wanted == UINT64_MAX) {                                                                         \
@@ -278,6 +281,13 @@ static inline arroyo_udf_status arroyo_udf_c_run_function(const arroyo_udf_c_plu
         ARROYO_UDF_C_ROW(id, called, shown, result_type, __VA_ARGS__)                                   \
       else                                                                                              \
         arroyo_udf_c_skip_##result_type(sink, row);                                                     \
+  }                                                                                                     \
+  static void arroyo_udf_c_##id##_loop(const arroyo_udf_c_column* columns, arroyo_udf_c_result* result, \
+                                       int64_t first, int64_t count, uint64_t wanted) {                 \
+    if (arroyo_udf_c_has_constants(columns, ARROYO_UDF_C_COUNT(__VA_ARGS__)))                           \
+      arroyo_udf_c_##id##_each(columns, result, first, count, wanted, true);                            \
+    else                                                                                                \
+      arroyo_udf_c_##id##_each(columns, result, first, count, wanted, false);                           \
   }
 
 /* What a function takes and answers, as `describe` shows it; ... after a result's type are the number of its children,

@@ -169,9 +169,9 @@ static const arroyo_udf_descriptor* describe(void) {
   two[0] = one[0] = schemas + A, text[0] = schemas + NAME, ran[0] = plain[0] = schemas + VALUE;
   greeted[0] = schemas + GREETING, drained[0] = schemas + ID;
   options = (arroyo_udf_options){.size = sizeof options};
-  functions[0] = (arroyo_udf_function){sizeof functions[0], "add", ARROYO_UDF_SYNC, 0, schemas + TAKES_TWO, schemas + A, NULL, NULL, 0, 0, 0, 0};
-  functions[1] = (arroyo_udf_function){sizeof functions[0], "greet", ARROYO_UDF_SYNC, 0, schemas + TAKES_NAME, schemas + NAME, NULL, NULL, 0, 0, 0, 0};
-  functions[2] = (arroyo_udf_function){sizeof functions[0], "next", ARROYO_UDF_ASYNC, 0, schemas + TAKES_ONE, schemas + A, &options, NULL, 0, 0, 0, 0};
+  functions[0] = (arroyo_udf_function){sizeof functions[0], "add", ARROYO_UDF_SYNC, 0, schemas + TAKES_TWO, schemas + A, NULL, NULL, 0, 0, 0, 0, 0};
+  functions[1] = (arroyo_udf_function){sizeof functions[0], "greet", ARROYO_UDF_SYNC, 0, schemas + TAKES_NAME, schemas + NAME, NULL, NULL, 0, 0, 0, 0, 0};
+  functions[2] = (arroyo_udf_function){sizeof functions[0], "next", ARROYO_UDF_ASYNC, 0, schemas + TAKES_ONE, schemas + A, &options, NULL, 0, 0, 0, 0, 0};
   for (int i = 0; i < 3; i++) listed[i] = functions + i;
   descriptor = (arroyo_udf_descriptor){sizeof descriptor, "hostile", "c", "0", "0", 3, listed};
   commands(twist, NULL);

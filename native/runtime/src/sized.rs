@@ -124,8 +124,8 @@ mod tests {
         let at: *mut abi::BatchContext = (&raw mut later).cast();
         // SAFETY: a struct of the size that it states.
         let (read, filled) = unsafe { (read(at), write(&abi::BatchContext { deadline_ns: 9, ..context(0) }, at)) };
-        assert_eq!(read.map(|read| (read.size, read.deadline_ns)), Ok((48, 7)));
-        assert_eq!((filled, later.known.size, later.known.deadline_ns, later.more), (Ok(32), 48, 9, [1, 2]));
+        assert_eq!(read.map(|read| (read.size, read.deadline_ns)), Ok((56, 7)));
+        assert_eq!((filled, later.known.size, later.known.deadline_ns, later.more), (Ok(40), 56, 9, [1, 2]));
     }
 
     #[test]

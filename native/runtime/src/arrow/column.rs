@@ -13,6 +13,7 @@ use super::layout::Layout;
 use crate::value::Value;
 use arroyo_udf_abi::ArrowArray;
 use std::any::Any;
+use std::marker::PhantomData;
 use std::sync::OnceLock;
 
 /// Why a row cannot be read.
@@ -20,6 +21,50 @@ pub const BAD_OFFSETS: &str = "the value has invalid offsets";
 
 /// Something that a function has made of a value.
 pub type Kept = Box<dyn Any + Send + Sync>;
+
+/// The values of a `Bytes` or `Text` column, for loops that keep it in registers.
+#[derive(Debug, Clone, Copy)]
+pub struct BytesView<'a> {
+    /// Of row 0.
+    offsets: *const i32,
+    data: *const u8,
+    last: usize,
+    mask: usize,
+    column: PhantomData<&'a Column>,
+}
+
+impl<'a> BytesView<'a> {
+    /// As [`Column::bytes`].
+    ///
+    /// # Safety
+    /// The row is below the column's length.
+    #[inline]
+    pub unsafe fn get(self, row: usize) -> Option<&'a [u8]> {
+        // SAFETY: the column has an offset for each row, and one more; they may be unaligned.
+        let (start, end) = unsafe {
+            let offset = self.offsets.add(row & self.mask);
+            (i64::from(offset.read_unaligned()), i64::from(offset.add(1).read_unaligned()))
+        };
+        // SAFETY: the data of the column has `last` bytes, and lives as long as the column.
+        unsafe { range(self.data, self.last, start, end) }
+    }
+}
+
+/// The bytes between two offsets; None if they are no range below `last`.
+///
+/// # Safety
+/// `data` has `last` bytes, which live for `'a`.
+#[inline]
+unsafe fn range<'a>(data: *const u8, last: usize, start: i64, end: i64) -> Option<&'a [u8]> {
+    if start < 0 || end < start || end as usize > last {
+        return None;
+    }
+    if start == end {
+        return Some(&[]);
+    }
+    // SAFETY: 0 <= start < end <= last.
+    Some(unsafe { std::slice::from_raw_parts(data.add(start as usize), (end - start) as usize) })
+}
 
 /// A view of one array. Row 0 is at the array's offset.
 #[derive(Debug)]
@@ -222,14 +267,16 @@ impl Column {
     #[inline]
     pub fn bytes(&self, row: usize) -> Option<&[u8]> {
         let row = row & self.mask;
-        self.range(self.offset32(row), self.offset32(row + 1))
+        // SAFETY: the buffer is as long as the last offset says.
+        unsafe { range(self.data, self.last, self.offset32(row), self.offset32(row + 1)) }
     }
 
     /// The bytes of a `LargeBytes` or `LargeText` column; None if the offsets are no range.
     #[inline]
     pub fn large_bytes(&self, row: usize) -> Option<&[u8]> {
         let row = row & self.mask;
-        self.range(self.offset64(row), self.offset64(row + 1))
+        // SAFETY: as above.
+        unsafe { range(self.data, self.last, self.offset64(row), self.offset64(row + 1)) }
     }
 
     /// The items of a `List` column's row, as rows of their own column; None if the offsets are no range.
@@ -239,16 +286,11 @@ impl Column {
         Some((items, start as usize..end as usize))
     }
 
+    /// The values of a `Bytes` or `Text` column.
     #[inline]
-    fn range(&self, start: i64, end: i64) -> Option<&[u8]> {
-        if start < 0 || end < start || end as usize > self.last {
-            return None;
-        }
-        if start == end {
-            return Some(&[]);
-        }
-        // SAFETY: 0 <= start < end <= last, and the buffer is that long.
-        Some(unsafe { std::slice::from_raw_parts(self.data.add(start as usize), (end - start) as usize) })
+    pub fn bytes_view(&self) -> BytesView<'_> {
+        let offsets = self.first.cast::<i32>().wrapping_add(self.offset);
+        BytesView { offsets, data: self.data, last: self.last, mask: self.mask, column: PhantomData }
     }
 
     /// Any value, copied. The error is the text of the row's error.

@@ -36,7 +36,7 @@ pub(crate) use bitmap::{bits, nulls};
 pub(crate) use build::narrow;
 pub use build::{build, build_with_room};
 pub use check::{check, check_rows};
-pub use column::{Column, Kept, BAD_OFFSETS};
+pub use column::{BytesView, Column, Kept, BAD_OFFSETS};
 pub use concat::concat;
 pub use data::{ArrayData, Buffer, Owned};
 pub use layout::{child_schema, Layout};

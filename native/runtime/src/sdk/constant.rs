@@ -1,7 +1,7 @@
 //! [`Constant`]: a text or bytes that most queries give once for all rows, such as a pattern.
 
 use super::types::ArgumentType;
-use crate::arrow::{Column, Kept};
+use crate::arrow::{BytesView, Column, Kept};
 use std::convert::Infallible;
 use std::ffi::CStr;
 use std::ops::Deref;
@@ -90,17 +90,18 @@ macro_rules! constants {
         $(
             impl<'a> ArgumentType<'a> for Constant<'a, $type> {
                 const FORMAT: &'static CStr = <$type as ArgumentType<'a>>::FORMAT;
-                type View = &'a Column;
+                type View = (&'a Column, BytesView<'a>);
 
+                #[inline]
                 fn view(column: &'a Column) -> Self::View {
-                    column
+                    (column, column.bytes_view())
                 }
 
                 #[inline]
-                unsafe fn read(view: Self::View, row: usize) -> Result<Self, String> {
+                unsafe fn read((column, view): Self::View, row: usize) -> Result<Self, String> {
                     // SAFETY: passed on; the types have the same layout.
-                    let value = unsafe { <$type>::read(<$type>::view(view), row) }?;
-                    Ok(Constant { value, column: view })
+                    let value = unsafe { <$type>::read(view, row) }?;
+                    Ok(Constant { value, column })
                 }
             }
         )*

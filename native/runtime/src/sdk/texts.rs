@@ -2,29 +2,32 @@
 
 use super::builders::Bytes;
 use super::types::{ArgumentType, ResultType};
-use crate::arrow::{Column, BAD_OFFSETS};
+use crate::arrow::{BytesView, Column, BAD_OFFSETS};
 use std::ffi::CStr;
 
 impl<'a> ArgumentType<'a> for &'a [u8] {
     const FORMAT: &'static CStr = c"z";
-    type View = &'a Column;
+    type View = BytesView<'a>;
 
+    #[inline]
     fn view(column: &'a Column) -> Self::View {
-        column
+        column.bytes_view()
     }
 
     #[inline]
     unsafe fn read(view: Self::View, row: usize) -> Result<Self, String> {
-        view.bytes(row).ok_or_else(|| BAD_OFFSETS.to_string())
+        // SAFETY: passed on.
+        unsafe { view.get(row) }.ok_or_else(|| BAD_OFFSETS.to_string())
     }
 }
 
 impl<'a> ArgumentType<'a> for &'a str {
     const FORMAT: &'static CStr = c"u";
-    type View = &'a Column;
+    type View = BytesView<'a>;
 
+    #[inline]
     fn view(column: &'a Column) -> Self::View {
-        column
+        column.bytes_view()
     }
 
     #[inline]
@@ -41,10 +44,11 @@ macro_rules! owned {
         $(
             impl<'a> ArgumentType<'a> for $owned {
                 const FORMAT: &'static CStr = <&$borrowed as ArgumentType>::FORMAT;
-                type View = &'a Column;
+                type View = BytesView<'a>;
 
+                #[inline]
                 fn view(column: &'a Column) -> Self::View {
-                    column
+                    column.bytes_view()
                 }
 
                 #[inline]
