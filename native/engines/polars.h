@@ -5,8 +5,9 @@
  *                                    is_elementwise=True)
  *     faster = register_plugin_function(..., args=["distance"], kwargs={"air_time": 60})
  *
- * A column comes in chunks, a literal as one row, which is not repeated if the function takes constants. Columns with equal chunks are passed on chunk by chunk, and copied only
- * if a type must be cast. Each function has one runtime in the process. */
+ * A column comes in chunks, and a literal as one row, which is not repeated if the function takes it as a constant.
+ * Columns with equal chunks are passed on chunk by chunk, and copied only if a type must be cast. Each function has one
+ * runtime in the process. */
 #ifndef ARROYO_UDF_ENGINES_POLARS_H
 #define ARROYO_UDF_ENGINES_POLARS_H
 
@@ -197,15 +198,14 @@ static bool polars_rows(session *s, polars_series *const *in, polars_series *out
     if (!make_batch(&batch, arguments->n_children, here)) return *why = out_of_memory, false;
     for (size_t i = 0; i < n && *why == NULL; i++) {
       bool is_part = is_aligned && polars_length(in[i]) == rows;
-      if (rows != 1 && polars_length(in[i]) == 1 && takes_constant(s->function, i)) {
-        if (gather(batch.children[i], shape_of(arguments->children[i]), in[i]->arrays, in[i]->n_arrays, shape_of(in[i]->field), 1))
-          constants |= UINT64_C(1) << i;
-        else
-          *why = out_of_memory;
-        continue;
-      }
       size_t first = is_part ? k : 0, n_chunks = is_part ? 1 : in[i]->n_arrays;
-      polars_argument(batch.children[i], arguments->children[i], in[i], first, n_chunks, here, why);
+      bool is_constant = rows != 1 && polars_length(in[i]) == 1 && takes_constant(s->function, i);
+      constants |= (uint64_t)is_constant << (i & 63);
+      column_shape wanted = shape_of(arguments->children[i]);
+      if (!is_constant)
+        polars_argument(batch.children[i], arguments->children[i], in[i], first, n_chunks, here, why);
+      else if (!gather(batch.children[i], wanted, in[i]->arrays, n_chunks, shape_of(in[i]->field), 1))
+        *why = out_of_memory; /* a copy, because the next batch needs it, too */
     }
     if (*why) return batch.release(&batch), false;
     if (!call_with(s, &batch, constants, polars_take, out, why)) return false;

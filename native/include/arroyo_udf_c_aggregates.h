@@ -91,9 +91,9 @@ static inline arroyo_udf_c_column arroyo_udf_c_items_of(arroyo_udf_c_column list
                           (struct ArrowSchema**)ARROYO_UDF_C_LIST_PART(items, function, argument));
 #define ARROYO_UDF_C_LIST_CHILD(function, argument) \
   (struct ArrowSchema*)&ARROYO_UDF_C_LIST_PART(list, function, argument)
-#define ARROYO_UDF_C_ITEMS(function, argument)                                                     \
-  arroyo_udf_c_column ARROYO_UDF_C_COLUMN_OF(argument) = arroyo_udf_c_items_of(                    \
-      *lists++, group, ARROYO_UDF_C_STRING(ARROYO_UDF_C_NAME_OF argument), &n_rows, &failure);     \
+#define ARROYO_UDF_C_ITEMS(function, argument)                                                 \
+  arroyo_udf_c_column ARROYO_UDF_C_COLUMN_OF(argument) = arroyo_udf_c_items_of(                \
+      *lists++, group, ARROYO_UDF_C_STRING(ARROYO_UDF_C_NAME_OF argument), &n_rows, &failure); \
   ARROYO_UDF_C_COLUMN_OF(argument).mask = -1; /* items are no constants */
 #define ARROYO_UDF_C_IS_KEPT_OUT(function, argument)                \
   ((ARROYO_UDF_C_OF(flags, argument) & ARROW_FLAG_NULLABLE) == 0 && \
@@ -185,7 +185,7 @@ static inline arroyo_udf_c_column arroyo_udf_c_items_of(arroyo_udf_c_column list
   ARROYO_UDF_C_SIGNATURE(name, result_type, __VA_ARGS__)                                                       \
   static arroyo_udf_c_function arroyo_udf_c_##name##_function = {                                              \
       {sizeof(arroyo_udf_function), #name, ARROYO_UDF_AGGREGATE, 0, &arroyo_udf_c_##name##_arguments,          \
-       &arroyo_udf_c_##name##_returns, NULL, documentation, volatility, 0, 0, 0, 0},                              \
+       &arroyo_udf_c_##name##_returns, NULL, documentation, volatility, 0, 0, 0, 0},                           \
       NULL,                                                                                                    \
       arroyo_udf_c_##name##_steps,                                                                             \
       NULL,                                                                                                    \

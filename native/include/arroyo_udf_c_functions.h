@@ -239,8 +239,8 @@ static inline arroyo_udf_status arroyo_udf_c_run_function(const arroyo_udf_c_plu
                           ARROYO_UDF_C_OF(flags, argument), 0, NULL);
 #define ARROYO_UDF_C_CHILD(function, argument) (struct ArrowSchema*)&ARROYO_UDF_C_SCHEMA_OF(function, argument)
 /* Loops without constants are compiled by themselves: with the mask, one over texts takes a third longer. */
-#define ARROYO_UDF_C_COLUMN(function, argument)                          \
-  arroyo_udf_c_column ARROYO_UDF_C_COLUMN_OF(argument) = *columns++;     \
+#define ARROYO_UDF_C_COLUMN(function, argument)                      \
+  arroyo_udf_c_column ARROYO_UDF_C_COLUMN_OF(argument) = *columns++; \
   if (!has_constants) ARROYO_UDF_C_COLUMN_OF(argument).mask = -1;
 #define ARROYO_UDF_C_CHECK(function, argument)                                                        \
   if (failure == NULL) {                                                                              \

@@ -24,6 +24,9 @@
  *   nullable_T       arroyo_udf_nullable_T: `value`    as for T
  *                    and `is_null`
  *
+ * If an engine passes a text as a constant, it has the same address in all rows of a batch: compare data and length with
+ * those of the row before to keep what you make of it. (Copy the text: memory of a batch that is gone is used again.)
+ *
  * A null in an argument that is not nullable makes the result null; the function is not called. A function has 1 to 16
  * arguments, a plugin 1 to 16 functions. A declaration that does not match the function is a compiler error
  * ("conflicting types"). For functions that wait for something, see arroyo_udf_async.h.

@@ -99,6 +99,11 @@ def test_kwargs_are_constants_of_their_arguments(constants: Callable[[str], Path
     assert with_kwargs(library, "joined", "text", word=None) == ["w0 None", "w1 None"]
     assert with_kwargs(library, "made", "text", word=None) == [None, None]  # F3
     assert with_kwargs(library, "made", "text", word="kwarg") == [1, 1]
+    in_chunks = polars.concat([frame().head(3)] * 3, rechunk=False)
+    joined = register_plugin_function(
+        plugin_path=library, function_name="joined", args=["text"], kwargs={"word": "x"}, is_elementwise=True
+    )
+    assert in_chunks.select(found=joined)["found"].to_list() == ["w0 x", "w1 x", "w2 x"] * 3
 
 
 ALL_TYPES = """
