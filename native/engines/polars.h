@@ -127,16 +127,18 @@ static bool has_chunks_of(const polars_series *one, const polars_series *other) 
   return true;
 }
 
-/* The chunk of a column, or all of them, as an argument. */
+/* The chunk of a column, or all of them, as an argument. is_literal: it has one row, which counts for those of all
+ * batches, and so stays where it is. */
 static bool polars_argument(struct ArrowArray *argument, const struct ArrowSchema *wanted, polars_series *column,
-                            size_t first, size_t n_chunks, int64_t rows, char **why) {
-  if (n_chunks == 1 && column->arrays[first]->length == rows && same_type(column->field, wanted)) {
+                            size_t first, size_t n_chunks, int64_t rows, bool is_literal, char **why) {
+  bool is_whole = !is_literal && n_chunks == 1 && column->arrays[first]->length == rows;
+  if (is_whole && same_type(column->field, wanted)) {
     *argument = *column->arrays[first];
     column->arrays[first]->release = NULL;
     return true;
   }
   column_shape shape = shape_of(wanted);
-  if (shape.kind == NESTED && n_chunks == 1 && column->arrays[first]->length == rows) {
+  if (shape.kind == NESTED && is_whole) {
     if (!converted(argument, wanted, column->arrays[first], column->field)) *why = out_of_memory;
   } else if (shape.kind == NESTED)
     *why = text_of("%s is a %s, which is not copied here: rechunk the frame", wanted->name, name_of(wanted));
@@ -199,13 +201,11 @@ static bool polars_rows(session *s, polars_series *const *in, polars_series *out
     for (size_t i = 0; i < n && *why == NULL; i++) {
       bool is_part = is_aligned && polars_length(in[i]) == rows;
       size_t first = is_part ? k : 0, n_chunks = is_part ? 1 : in[i]->n_arrays;
-      bool is_constant = rows != 1 && polars_length(in[i]) == 1 && takes_constant(s->function, i);
+      bool is_literal = rows != 1 && polars_length(in[i]) == 1;
+      bool is_constant = is_literal && takes_constant(s->function, i);
       constants |= (uint64_t)is_constant << (i & 63);
-      column_shape wanted = shape_of(arguments->children[i]);
-      if (!is_constant)
-        polars_argument(batch.children[i], arguments->children[i], in[i], first, n_chunks, here, why);
-      else if (!gather(batch.children[i], wanted, in[i]->arrays, n_chunks, shape_of(in[i]->field), 1))
-        *why = out_of_memory; /* a copy, because the next batch needs it, too */
+      polars_argument(batch.children[i], arguments->children[i], in[i], first, n_chunks, is_constant ? 1 : here,
+                      is_literal, why);
     }
     if (*why) return batch.release(&batch), false;
     if (!call_with(s, &batch, constants, polars_take, out, why)) return false;

@@ -52,6 +52,16 @@ def test_a_column_of_polars_is_not_taken_for_a_constant(constants: Callable[[str
     assert frame().head(1).select(n=joined("text", polars.lit("x")))["n"].to_list() == ["w0 x"]
 
 
+def test_a_literal_of_the_arguments_type_serves_all_chunks(library: Callable[..., Path]) -> None:
+    """The first chunk is as long as the literal, and must not take it from the others."""
+    mph = in_polars.functions(library("c")).mph
+    chunks = [polars.DataFrame({"a": range(n, n + rows)}) for n, rows in ((10, 1), (20, 3), (30, 1), (40, 2))]
+    frame = polars.concat(chunks, rechunk=False)
+    assert frame.n_chunks() == 4
+    found = frame.select(found=mph("a", polars.lit(60, dtype=polars.Int64)))["found"].to_list()
+    assert found == [10, 20, 21, 22, 30, 40, 41]
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_null_and_empty_constants(constants: Callable[[str], Path], language: str) -> None:
     udf = in_polars.functions(constants(language))
