@@ -15,7 +15,7 @@ import pytest
 import postgresql as postgresql_server
 from arroyo_udf_plugin import build
 
-pytest_plugins = ["every_mode"]
+pytest_plugins = ["every_mode", "children"]
 
 ROOT = Path(__file__).resolve().parents[1]
 BuildPlugin = Callable[..., Path]
