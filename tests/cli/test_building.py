@@ -175,6 +175,11 @@ def test_lines_of_a_compiler_come_whole() -> None:
     """Also if they come in pieces, are not UTF-8, or have no end."""
     lines: list[str] = []
     script = r"printf a >&2; printf 'b\n\nc\377' >&2; printf '\r\nend' >&2; echo out"
-    done = tools.call(["sh", "-c", script], seen=lambda line: bool(lines.append(line)))
+
+    def seen(line: str) -> bool:
+        lines.append(line)
+        return False
+
+    done = tools.call(["sh", "-c", script], seen=seen)
     assert lines == ["ab\n", "\n", "c\ufffd\r\n", "end"]
     assert (done.stdout, done.stderr, done.returncode) == ("out\n", "".join(lines), 0)
