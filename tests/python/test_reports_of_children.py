@@ -16,6 +16,7 @@ def test_quiet():
     subprocess.run([sys.executable, "-c", "import sys; sys.exit('the reason')"], check=True, capture_output=True)
 
 def test_slow():
+    # It is ended by the timeout, after what it has said has come.
     said = "import sys, time; print('so far', flush=True); time.sleep(1000)"
     subprocess.run([sys.executable, "-c", said], timeout=1, stdout=subprocess.PIPE, text=True)
 """
