@@ -16,7 +16,7 @@ def test_quiet():
     subprocess.run([sys.executable, "-c", "import sys; sys.exit('the reason')"], check=True, capture_output=True)
 
 def test_slow():
-    # It is ended by the timeout, after what it has said has come.
+    # The child waits for the timeout, which ends it. Its output comes before that.
     said = "import sys, time; print('so far', flush=True); time.sleep(1000)"
     subprocess.run([sys.executable, "-c", said], timeout=1, stdout=subprocess.PIPE, text=True)
 """
