@@ -91,15 +91,18 @@ class Records:
     def latest(self, job_id: str) -> Mapping[str, Any] | None:
         """What a job has counted last."""
         for name in _files(self._folder / job_id, "numbers")[-1:]:
-            with contextlib.suppress(OSError), open(self._folder / job_id / name, "rb") as file:
-                size = os.fstat(file.fileno()).st_size
-                for most in (_TAIL, size):
-                    file.seek(max(0, size - most))
-                    before, _, last = file.read().rpartition(b"\n")[0].rpartition(b"\n")
-                    if before or most >= size:
-                        numbers: Mapping[str, Any] = json.loads(last)["numbers"]
-                        return numbers
+            lines = _last_lines(self._folder / job_id / name, _TAIL) or _last_lines(self._folder / job_id / name)
+            if lines:
+                numbers: Mapping[str, Any] = json.loads(lines[-1])["numbers"]
+                return numbers
         return None
+
+    def recent(self, job_id: str, most: int) -> list[Counted]:
+        """What a job has counted last, by time: fewer than `most`, if there are no more, or they are long. It reads
+        little, whatever is there."""
+        for name in _files(self._folder / job_id, "numbers")[-1:]:
+            return [Counted(**json.loads(line)) for line in _last_lines(self._folder / job_id / name, _TAIL)[-most:]]
+        return []
 
     def jobs(self) -> list[str]:
         """Ids of the jobs that have files."""
@@ -261,6 +264,17 @@ class Reader:
                 if size >= _AT_ONCE:
                     break
         return lines
+
+
+def _last_lines(path: Path, most_bytes: int | None = None) -> list[bytes]:
+    """The whole lines within the last bytes of a file; None: within all."""
+    with contextlib.suppress(OSError), open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        start = 0 if most_bytes is None else max(0, size - most_bytes)
+        file.seek(start)
+        lines = file.read().split(b"\n")[:-1]
+        return lines if start == 0 else lines[1:]
+    return []
 
 
 def _files(folder: Path, kind: str) -> list[str]:

@@ -45,6 +45,14 @@ class SubtaskNumbers(TypedDict, total=False):
     blocked: float
 
 
+class OldestRow(TypedDict):
+    """since: when it was first seen to be the oldest, in microseconds since 1970."""
+
+    file: str
+    row: int
+    since: int
+
+
 class NodeNumbers(TypedDict, total=False):
     """A source, an operator or a sink.
 
@@ -56,7 +64,7 @@ class NodeNumbers(TypedDict, total=False):
     that ignore their cancellation. retries: calls after a row's first. loop_blocked: how often an event loop of
     functions was found blocked. outcomes: rows answered, by outcome. lag: seconds of event time by which its watermark
     is behind the source's. latency: rows by how long they took, in buckets as `Latency` has them; latency_max: the
-    longest, in seconds.
+    longest, in seconds. oldest: the row that an async function has had longest.
     """
 
     operator: str
@@ -74,6 +82,7 @@ class NodeNumbers(TypedDict, total=False):
     lag: float
     latency: Mapping[str, int]
     latency_max: float
+    oldest: OldestRow
 
 
 class JobNumbers(TypedDict, total=False):
@@ -137,6 +146,8 @@ def _of_operator(operator: OperatorProgress) -> dict[str, Any]:
         ),
         latency=buckets,
         latency_max=operator.latency.max,
+        oldest=operator.oldest
+        and {"file": operator.oldest.file, "row": operator.oldest.row, "since": _micros(operator.oldest.since)},
     ) | ({} if operator.lag is None else {"lag": operator.lag})
 
 

@@ -2,6 +2,7 @@
 
 1. Host is in the allow-list, so that a foreign web page cannot reach the API under a name of its own (DNS rebinding).
    Probes (`/health/...`) are answered under any name: who sends them knows an address only, and they tell nothing.
+   The web page's files are there for everybody who knows the name: they tell nothing, either.
 2. Origin, if there is one, is the API's own or in the allow-list: so no foreign page can send requests.
 3. The request says who calls: by a token, as `Authorization: Bearer ...`, or by a browser's session, in a cookie. A
    change by cookie needs an Origin, which is the API's own: a page of another port, to which browsers send the cookie,
@@ -51,6 +52,8 @@ BODY_LIMIT = 4 << 20
 CALLER = "arroyo_udf_caller"
 """The key of a request's scope that has the `Caller`."""
 _PROBES = ("/health/live", "/health/ready")
+_OURS = ("/api", "/metrics", "/health", "/targets", "/workers")
+"""What tells something begins so; everything else is the web page."""
 _LOGIN = "/api/v1/login"
 """What a browser opens to log in: its code says who it is."""
 _FOR_ALL = ("/api/v1/session", "/api/v1/logins")
@@ -216,7 +219,7 @@ class Guard:
         security = self._security
         if security.tokens is None or scope["path"] in _PROBES:
             return ANYONE
-        if scope["path"] == _LOGIN and scope["method"] == "GET":
+        if scope["method"] in _READS and (scope["path"] == _LOGIN or not scope["path"].startswith(_OURS)):
             return ANYONE
         if "authorization" in headers:
             return security.caller_by_token(headers["authorization"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 import fastapi
-from fastapi.responses import HTMLResponse, JSONResponse, Response
+from fastapi.responses import JSONResponse, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
@@ -19,18 +19,6 @@ from .failures import LOG, Refusal
 from .shapes import Login
 
 router = fastapi.APIRouter(tags=["ping"])
-
-_PAGE = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>arroyo-udf</title>
-<h1>arroyo-udf</h1>
-<p>This is the API of a cluster. It has the endpoints of the Arroyo engine.</p>
-<ul>
-<li><a href="/api/v1/pipelines">/api/v1/pipelines</a>: pipelines
-<li><a href="/api/v1/jobs">/api/v1/jobs</a>: their jobs
-<li><a href="/api/v1/api-docs/openapi.json">/api/v1/api-docs/openapi.json</a>: what else there is
-<li><a href="/metrics">/metrics</a>: numbers, for Prometheus
-</ul>
-"""
 
 
 @router.get("/ping")
@@ -73,11 +61,6 @@ def _log_in(parts: ApiParts, answer: Response, caller: Caller, request: fastapi.
     cookie = None if parts.security is None else parts.security.session_cookie(caller, request.headers.get("host", ""))
     if cookie is not None:
         answer.headers["set-cookie"] = cookie
-
-
-async def page(request: Request) -> HTMLResponse:
-    """What a browser finds at `/`, if nobody serves another page there."""
-    return HTMLResponse(_PAGE)
 
 
 async def live(request: Request) -> JSONResponse:

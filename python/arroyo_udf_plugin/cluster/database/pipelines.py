@@ -22,7 +22,17 @@ from ..states import State
 from . import places
 from .database import now, tell_changes
 from .errors import Ended, InUse, NotFound, once
-from .models import TERMINAL, ConnectionTableUse, JobRow, JobStatus, Leftover, PipelineRow, new_id
+from .models import (
+    TERMINAL,
+    Artifact,
+    ArtifactUse,
+    ConnectionTableUse,
+    JobRow,
+    JobStatus,
+    Leftover,
+    PipelineRow,
+    new_id,
+)
 from .paging import RowPage, page
 from .places import state_location
 from .sealing import opened
@@ -132,14 +142,18 @@ def of_jobs(session: Session, job_ids: Sequence[str]) -> list[WholeJob]:
 
 
 class Chosen(NamedTuple):
-    """Pipelines that have all of these tags, and whose jobs are in one of these states. Empty: whatever they have."""
+    """Pipelines that have all of these tags, whose jobs are in one of these states, and whose name has this text.
+    Empty: whatever they have."""
 
     tags: Mapping[str, str] = {}
     states: Sequence[str] = ()
+    named: str = ""
 
     def of(self, query: Select[Any]) -> Select[Any]:
         for name, value in self.tags.items():
             query = query.where(PipelineRow.tags[name].as_string() == value)
+        if self.named:
+            query = query.where(PipelineRow.name.icontains(self.named, autoescape=True))
         return query.where(JobStatus.state.in_(self.states)) if self.states else query
 
 
@@ -158,6 +172,23 @@ def all_listed(session: Session, chosen: Chosen = EVERY) -> list[WholeJob]:
     """Newest first, without previews. Of pipelines, only ids and graphs are read: there may be thousands."""
     few = chosen.of(_listed()).options(load_only(PipelineRow.id, PipelineRow.graph, raiseload=True))
     return [WholeJob(*row) for row in session.execute(few.order_by(PipelineRow.serial.desc()))]
+
+
+def by_state(session: Session, chosen: Chosen = EVERY) -> dict[str, int]:
+    """How many are listed, in each state that there is."""
+    counting: Any = select(JobStatus.state, func.count()).select_from(PipelineRow)
+    query: Select[Any] = counting.join(JobRow, JobRow.pipeline_id == PipelineRow.id)
+    query = query.join(JobStatus, JobStatus.job_id == JobRow.id)
+    counted = session.execute(chosen.of(query.where(PipelineRow.is_preview.is_(False))).group_by(JobStatus.state))
+    return {row[0]: row[1] for row in counted}
+
+
+def using(session: Session, name: str) -> list[tuple[WholeJob, str]]:
+    """The pipelines that have a library of a function of this name, by name, each with its hash."""
+    query = _listed().add_columns(Artifact.sha256)
+    query = query.join(ArtifactUse, ArtifactUse.pipeline_id == PipelineRow.id)
+    query = query.join(Artifact, Artifact.sha256 == ArtifactUse.artifact).where(Artifact.name == name)
+    return [(WholeJob(*row[:3]), row[3]) for row in session.execute(query.order_by(PipelineRow.name))]
 
 
 def change(session: Session, pipeline_id: str, changes: Mapping[str, Any]) -> WholeJob:

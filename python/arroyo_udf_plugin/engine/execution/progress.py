@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from ...host.statistics import Latency
 from ..operators.failures import FailedRows, together
-from ..operators.stages import Counts
+from ..operators.stages import Counts, Oldest
 from .checkpoint_statistics import CheckpointStatistics
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ class OperatorProgress(NodeProgress):
     was found blocked.
     lag: seconds of event time by which its watermark is behind the source's; None: without event time. counts: rows
     answered, by outcome. failures: why rows failed, whatever became of them. latency: seconds that rows took.
+    oldest: the row that an async function has had longest; None: it has none.
     """
 
     in_flight: int
@@ -77,6 +78,7 @@ class OperatorProgress(NodeProgress):
     counts: Counts
     failures: tuple[FailedRows, ...]
     latency: Latency
+    oldest: Oldest | None = None
 
 
 @dataclass(frozen=True)
@@ -181,6 +183,11 @@ def of_operators(planned: PlannedPipeline, slices: Sequence[MeasuredSlice]) -> I
             counts=_sum([stage.counts for operator in own for stage in operator.stages]),
             failures=together(stage.failures.so_far for operator in own for stage in operator.stages),
             latency=_together([stats.latency for stats in statistics]),
+            oldest=min(
+                (oldest for operator in own if (oldest := operator.oldest()) is not None),
+                key=lambda row: row.since,
+                default=None,
+            ),
         )
 
 

@@ -31,7 +31,7 @@ from .failures import Failures
 from .keys import hashed
 from .lookup import LookupPlan, LookupStage
 from .queued import QueryPlan, QueryStage, SyncStage
-from .stages import AsyncStage, Item, RunningStage
+from .stages import AsyncStage, Item, Oldest, RunningStage
 from .state import FunctionSnapshot, StateIdentity, read, write
 from .watermarks import Watermark
 
@@ -218,6 +218,11 @@ class Operator:
     def statistics(self) -> list[Statistics]:
         """Of the async functions that have started, also after their end."""
         return [statistics for stage in self._async if (statistics := stage.statistics()) is not None]
+
+    def oldest(self) -> Oldest | None:
+        """Of the async functions that have started: the row that one has had longest."""
+        rows = [oldest for stage in self._async if stage.is_started and (oldest := stage.oldest()) is not None]
+        return min(rows, key=lambda row: row.since, default=None)
 
     # ---- The end ----
 

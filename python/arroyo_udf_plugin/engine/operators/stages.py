@@ -16,6 +16,7 @@ import dataclasses
 import logging
 import math
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -48,6 +49,16 @@ class Dead:
 
 
 Item = Block | Watermark | Dead
+
+
+@dataclasses.dataclass(frozen=True)
+class Oldest:
+    """The row that a stage has had longest, by its origin. since: when a look at it first found it the oldest, as
+    `time.time()`."""
+
+    file: str
+    row: int
+    since: float
 
 
 @dataclasses.dataclass
@@ -204,6 +215,7 @@ class AsyncStage(CallStage):
         self._is_stopping = False
         self._close_error: str | None = None
         self._watermarks: collections.deque[tuple[int, Watermark]] = collections.deque()
+        self._oldest: Oldest | None = None
 
     def start(self) -> None:
         """Raises what `Function.start` raises."""
@@ -211,6 +223,10 @@ class AsyncStage(CallStage):
         self._runtime = runtime
         self._window = Window(runtime.at_once)
         self._waiting: Waiting[Block] = Waiting(self._function.where, self._function.returns, runtime.is_ordered)
+
+    @property
+    def is_started(self) -> bool:
+        return self._runtime is not None
 
     @property
     def runtime(self) -> Runtime:
@@ -330,6 +346,16 @@ class AsyncStage(CallStage):
             with contextlib.suppress(InvalidState):  # released a moment ago, by another thread
                 return self._runtime.statistics()
         return self._ended
+
+    def oldest(self) -> Oldest | None:
+        """None: it has no rows. Others wait for this one where results keep their order."""
+        for _, positions, block in self._waiting.unanswered():
+            origin = block.take(positions[:1]).origin
+            file, row = origin.column("file")[0].as_py(), origin.column("row")[0].as_py()
+            if self._oldest is None or (self._oldest.file, self._oldest.row) != (file, row):
+                self._oldest = Oldest(file, row, time.time())
+            return self._oldest
+        return None
 
     def kept(self) -> FunctionSnapshot:
         rows = []
