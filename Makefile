@@ -16,6 +16,9 @@
 # test-cluster  programs of a cluster, killed in the middle of jobs: every job ends as its user wishes (12 minutes at most)
 # test-pipelines  pipelines killed twenty times, on files, on S3 and in databases, and their checkpoints damaged, lost or
 #              older: nothing may be lost (a quarter of an hour)
+# web    the web page, built into the package, so that `arroyo-udf cluster` serves it; it needs no node of this machine
+# test-web  the web page: types, lints, unit tests; and in a real browser, over real clusters (10 minutes at most)
+# web-pictures  the pictures of the README
 # simulate  engines over simulated disks: a crash at every step, SCHEDULES=20 random schedules for each scenario (hours)
 # lint   the lints alone
 # check  lints, the simulation of the state machine over ten million events, loom, soak, its mutants (a quarter of an hour)
@@ -44,6 +47,7 @@ WORKERS = 2
 
 .PHONY: demo cluster-demo docs test test-rust test-python test-lowest test-datafusion test-integrations test-spark test-queries
 .PHONY: test-isolation test-arroyo test-rust-host test-server lint check simulation mutants loom soak
+.PHONY: web test-web web-pictures
 .PHONY: engine-demo test-engine check-memory check-address bench bench-compare bench-integrations package fuzz test-pipelines test-cluster check-kill simulate
 .DEFAULT_GOAL = test
 # Targets share environments and caches, and each uses all processors.
@@ -227,6 +231,15 @@ SEEDS = 1-2
 
 test-cluster:
 	@python=$$($(ENVIRONMENT)) && SEEDS=$(SEEDS) $$python -m pytest -q -m "cluster or server" tests/cluster
+
+web:
+	@python3 scripts/web.py build
+
+test-web: web
+	@python=$$($(ENVIRONMENT) 3.13) && $$python scripts/web.py check && $$python scripts/web.py test
+
+web-pictures: web
+	@python=$$($(ENVIRONMENT) 3.13) && $$python scripts/web.py pictures
 
 # Random schedules for each scenario. The report at the end counts schedules, faults and crashes by file and line.
 SCHEDULES = 20

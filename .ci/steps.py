@@ -141,6 +141,12 @@ STEPS = (
         (*ENGINE, *rooms("cli/", "cluster/"), "deploy/", "tests/cluster/"),
     ),
     Step(
+        "web",
+        "test-web",
+        "the web page in a real browser, over real clusters",
+        (*ENGINE, *rooms("cli/", "cluster/"), "web/"),
+    ),
+    Step(
         "memory",
         "check-memory QUICK=1",
         "hosts in C over plugins in three languages, under valgrind",
@@ -150,7 +156,7 @@ STEPS = (
         "package",
         "package REQUIRE_ALL=1",
         "sdist and wheels, each wheel installed elsewhere and used in three languages",
-        (*ENGINE, *rooms("cli/", "cluster/"), "README.md", "LICENSE-APACHE", "LICENSE-MIT"),
+        (*ENGINE, *rooms("cli/", "cluster/"), "web/", "README.md", "LICENSE-APACHE", "LICENSE-MIT"),
     ),
     Step(
         "bench",

@@ -1,0 +1,21 @@
+import { defineConfig, devices } from "@playwright/test";
+
+// The browser is Debian's, which scripts/chromium.py finds or unpacks. Nothing else is downloaded.
+export default defineConfig({
+  testDir: "e2e",
+  fullyParallel: false,
+  workers: 1,
+  forbidOnly: true,
+  timeout: 90_000,
+  expect: { timeout: 20_000 },
+  reporter: [["list"]],
+  outputDir: "test-results",
+  use: {
+    ...devices["Desktop Chrome"],
+    channel: undefined,
+    viewport: { width: 1280, height: 900 },
+    launchOptions: { executablePath: process.env.CHROMIUM, args: ["--no-sandbox", "--disable-dev-shm-usage"] },
+    screenshot: "only-on-failure",
+    trace: "retain-on-failure",
+  },
+});

@@ -1,0 +1,34 @@
+// The counts of a running pipeline, as they come: each answer has what is new since the one before.
+
+import { queryOptions, useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
+import { api, ask } from "../api/client";
+import type { Live } from "../api/queries";
+import { untilNow } from "./rates";
+
+const KEPT = 300_000_000;
+const OFTEN = 1_000;
+
+const live = (id: string) => {
+  const queryKey = ["pipelines", id, "live"] as const;
+  return queryOptions({
+    queryKey,
+    queryFn: async ({ client, signal }): Promise<Live> => {
+      const before = client.getQueryData<Live>(queryKey)?.points ?? [];
+      const since = before.at(-1)?.at ?? 0;
+      const got = await ask(
+        api.GET("/v1/arroyo_udf/pipelines/{id}/live", { params: { path: { id }, query: { since } }, signal }),
+      );
+      const points = [...before, ...got.points].filter((point) => point.at >= got.now - KEPT);
+      return { ...got, points };
+    },
+    refetchInterval: OFTEN,
+    structuralSharing: false,
+  });
+};
+
+export function useLive(id: string) {
+  const answer = useQuery(live(id));
+  const points = useMemo(() => (answer.data ? untilNow(answer.data.points, answer.data.now) : []), [answer.data]);
+  return { ...answer, points };
+}
