@@ -1,6 +1,7 @@
 """What our web page needs, and Arroyo's API lacks: below /api/v1/arroyo_udf, so that no endpoint of Arroyo's is hidden.
 
 shapes.py      what its requests and answers look like
+trying.py      a function with a few rows, and the first rows of a table; shapes_trying.py: their shapes
 
 Guarantees: like all of the API: it writes wishes and reads facts. What runs code of users does so in child processes.
 """
@@ -9,4 +10,7 @@ from __future__ import annotations
 
 import fastapi
 
+from .trying import router as trying
+
 router = fastapi.APIRouter(prefix="/arroyo_udf")
+router.include_router(trying)
