@@ -167,6 +167,28 @@ def test_what_cannot_be_built_or_started_is_told(shared: Client, body: str, told
     assert answer["rows"] == []
 
 
+def test_what_goes_wrong_at_the_end_is_told_beside_the_rows(shared: Client) -> None:
+    closing = f"""{HEAD}
+class Context:
+    async def close(self) -> None:
+        raise OSError("cannot be closed")
+
+@udf
+async def f(context: Context, n: int) -> int:
+    return n
+"""
+    told = tried(shared, closing, [[1]])
+    assert outcomes(told) == [("value", 1)]
+    assert "cannot be closed" in told["errors"][0]
+
+
+def test_large_values_are_left_out(shared: Client) -> None:
+    told = tried(shared, REPEAT, [[5 << 20, "a"], [5 << 20, "b"], [-1, "c"]])
+    assert [len(row["value"] or "") for row in told["rows"]] == [5 << 20, 0, 0]
+    assert told["rows"][1]["error"] == "its value is left out: all are too large"
+    assert told["rows"][2]["error"].startswith("ValueError: -1")
+
+
 def test_other_kinds_of_functions_are_called_as_they_are(shared: Client) -> None:
     vectorized = (
         "import pyarrow as pa\n\n@udf(vectorized=True)\ndef f(n: pa.Int64Array) -> pa.Int64Array: return n[::-1]"

@@ -112,32 +112,34 @@ class PlanResult(_Message):
     warnings: list[str] = []
 
 
+FunctionKind = Literal["sync", "vectorized", "async", "aggregate", "table"]
+Outcome = Literal["value", "error", "timed_out", "cancelled"]
+"""As host/policy.py has them."""
+MOST_TRIED = 1000
+
+
 class TriedFunction(_Message):
-    """The first line: what is tried. function: "sync", "vectorized", "async", "aggregate" or "table". arguments: names
-    and types."""
+    """The first line: what is tried. arguments: names and types."""
 
     kind: Literal["function"] = "function"
-    function: str
+    function: FunctionKind
     arguments: list[tuple[str, str]]
     returns: str
 
 
 class TriedRow(_Message):
-    """A row has ended; all rows of an aggregate, which have one value. row: from 0. outcome: see host/policy.py.
-
-    micros: from its call to its end.
-    """
+    """A row has ended; or all of an aggregate, which have one value. row: from 0. micros: from its call to its end."""
 
     kind: Literal["row"] = "row"
-    row: int
-    outcome: str
+    row: Annotated[int, pydantic.Field(ge=0, lt=MOST_TRIED)]
+    outcome: Outcome
     value: Any = None
     error: str | None = None
     micros: int | None = None
 
 
 class TryEnded(_Message):
-    """The last line. errors: why nothing ran."""
+    """The last line. errors: of the arguments, or of the function's start or end."""
 
     kind: Literal["ended"] = "ended"
     errors: list[str] = []

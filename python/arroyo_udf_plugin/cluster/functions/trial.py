@@ -14,22 +14,24 @@ from dataclasses import dataclass, field
 
 import pydantic
 
-from ...host.policy import OUTCOMES
 from .children import Child, ChildFailed
-from .messages import STACK, TRIED, TriedFunction, TriedRow, TryEnded, TryRequest
+from .messages import STACK, TRIED, Outcome, TriedFunction, TriedRow, TryEnded, TryRequest
 
-_LATE = 0.5
-"""Seconds in which the child still tells what has ended in time, and where its threads are."""
+_LATE = 5.0
+"""Seconds in which a child ends itself when the time is over. It leaves its stack, which then begins with _IS_OVER."""
+_IS_OVER = "Timeout ("
 _MOST_OUTPUT = 64 << 10
 _MOST_FRAMES = 10
-_, _ERROR, _TIMED_OUT, _CANCELLED = OUTCOMES
 _FRAME = re.compile(r'^  File "<(\S+\.py) \w+>", line (\d+) in (.+)$', re.MULTILINE)
 """A line of a stack that is in the source of a plugin."""
+
+_End = tuple[Outcome, str]
 
 
 @dataclass
 class Trial:
-    """name: None: there is no function. function: None: it could not be loaded. errors: why no row was called.
+    """name: None: there is no function. function: None: it could not be loaded. errors: of the definition, the
+    arguments, or the function's start: no row was called; or of its end.
 
     rows: by number; of an aggregate, one for all. output: what was printed. crashed: how the function has ended its
     process. micros: of all rows, with the start of the function.
@@ -60,16 +62,10 @@ async def attended(child: Child, asked: TryRequest, signature: str) -> Trial:
                     trial.rows[told.row] = told
                 line = await child.line()
         trial.errors = told.errors
-    except TimeoutError:
-        over = f"within {asked.seconds:g} s"
-        _end(trial, asked, (_TIMED_OUT, f"did not end {over}{_stacks(child)}"), (_TIMED_OUT, f"did not begin {over}"))
-    except ChildFailed as failed:
-        if not failed.reason:
-            trial.errors = [str(failed)]
-        else:
-            trial.crashed = f"{failed.reason} in {_place_of_crash(child) or trial.name}"
-            _end(trial, asked, (_ERROR, f"it has ended the process: {trial.crashed}"),
-                 (_CANCELLED, "was not called: a row before it has ended the process"))  # fmt: skip
+        if trial.rows and trial.errors:
+            _end(trial, asked, ("cancelled", f"has not ended: {trial.errors[0]}"))
+    except (TimeoutError, ChildFailed) as failed:
+        _end_all(trial, asked, failed, _stack(child))
     except pydantic.ValidationError:
         trial.errors = ["it has written to where its outcomes are told"]
     trial.micros = round((time.perf_counter() - began) * 1e6)
@@ -77,24 +73,28 @@ async def attended(child: Child, asked: TryRequest, signature: str) -> Trial:
     return trial
 
 
-def _end(trial: Trial, asked: TryRequest, running: tuple[str, str], others: tuple[str, str]) -> None:
-    """Gives each row that has not ended an outcome and its error: rows that were running, and those that were not."""
+def _end_all(trial: Trial, asked: TryRequest, failed: TimeoutError | ChildFailed, stack: str) -> None:
+    """After a child that has not ended well."""
+    if isinstance(failed, TimeoutError) or stack.startswith(_IS_OVER):
+        over = f"within {asked.seconds:g} s"
+        places = "".join(f"\n  at {frame}" for frame in dict.fromkeys(_frames(stack)[:_MOST_FRAMES]))
+        _end(trial, asked, ("timed_out", f"did not end {over}{places}"), ("timed_out", f"did not begin {over}"))
+    elif failed.reason:
+        crashed = stack.rpartition("Current thread")[2].partition("\n\n")[0]
+        trial.crashed = f"{failed.reason} in {next(iter(_frames(crashed)), trial.name)}"
+        running = f"it has ended the process: {trial.crashed}"
+        _end(trial, asked, ("error", running), ("cancelled", "was not called: a row before it has ended the process"))
+    else:
+        trial.errors = [str(failed)]
+
+
+def _end(trial: Trial, asked: TryRequest, running: _End, waiting: _End | None = None) -> None:
+    """Gives each row that has not ended an outcome and its error. waiting: of rows that were not called yet."""
     kind = "" if trial.function is None else trial.function.function
     left = [row for row in range(1 if kind == "aggregate" else len(asked.rows)) if row not in trial.rows]
     for place, row in enumerate(left):
-        outcome, error = running if place == 0 or kind == "async" else others
+        outcome, error = running if place == 0 or kind == "async" else waiting or running
         trial.rows[row] = TriedRow(row=row, outcome=outcome, error=error)
-
-
-def _stacks(child: Child) -> str:
-    """Where the threads are in the source of the function."""
-    return "".join(f"\n  at {frame}" for frame in dict.fromkeys(_frames(_stack(child))[:_MOST_FRAMES]))
-
-
-def _place_of_crash(child: Child) -> str | None:
-    """Of the thread that has crashed, which the stack calls the current one."""
-    current = _stack(child).rpartition("Current thread")[2].partition("\n\n")[0]
-    return next(iter(_frames(current)), None)
 
 
 def _frames(stack: str) -> list[str]:

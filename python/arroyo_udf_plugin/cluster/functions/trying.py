@@ -4,7 +4,8 @@ Rows of an async function are sent together; those of others are called one by o
 group, with one value.
 
 Guarantees: a row that fails keeps no other one from being called. If a value does not fit, or the function cannot
-start, no row is called. At a crash, and when the time is over, the stacks of all threads are in the file `STACK`.
+start, no row is called. When the time is over, the process ends. Then, and at a crash, the stacks of its threads are
+in the file `STACK`.
 """
 
 from __future__ import annotations
@@ -17,23 +18,25 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
 from ...abi import ERROR, VALUE
 from ...engine.connectors.json_types import check, typed
-from ...errors import ArroyoUdfError, InvalidArgument, UnsupportedCall, WouldBlock
+from ...errors import ArroyoUdfError, InvalidArgument, WouldBlock
 from ...host.aggregate import Aggregate
 from ...host.function import Function
 from ...host.library import load
 from ...host.policy import OUTCOMES
 from .artifacts import verified
-from .messages import STACK, Tried, TriedFunction, TriedRow, TryEnded, TryRequest
+from .messages import STACK, FunctionKind, Outcome, Tried, TriedFunction, TriedRow, TryEnded, TryRequest
 from .readable import readable
 
 _MOST_VALUES = 8 << 20
-"""Bytes of the values that are told, together."""
+"""Characters of the values and errors that are told, together."""
+_MOST_ERROR = 1000
+"""Characters of each error behind them."""
 
 _Columns = Sequence[pa.Array]
 
@@ -51,12 +54,12 @@ def tried(asked: TryRequest, tell: Callable[[Tried], None]) -> None:
 
 
 def _tried(asked: TryRequest, tell: Callable[[Tried], None], stack: io.TextIOWrapper) -> list[str]:
-    """Why no row was called."""
+    """What is wrong with the arguments, or the function's start or end."""
     try:
         library = verified(Path(asked.plugin.library), asked.plugin.sha256)
         function = load(library, validate=True).functions[asked.plugin.name]
         tell(_described(function))
-        faulthandler.dump_traceback_later(asked.seconds, file=stack)
+        faulthandler.dump_traceback_later(asked.seconds, file=stack, exit=True)
         columns, errors = _columns(function, asked.rows)
         if errors:
             return errors
@@ -70,15 +73,17 @@ def _tried(asked: TryRequest, tell: Callable[[Tried], None], stack: io.TextIOWra
 
 
 def _described(function: Function) -> TriedFunction:
+    kind = "vectorized" if function.kind == "sync" and function.vectorized else function.kind
     return TriedFunction(
-        function="vectorized" if function.kind == "sync" and function.vectorized else function.kind,
+        function=cast("FunctionKind", kind),
         arguments=[(field.name, str(field.type)) for field in function.arguments],
         returns=str(function.returns),
     )
 
 
 def _without_value(row: TriedRow) -> TriedRow:
-    return row.model_copy(update={"value": None, "error": row.error or "its value is left out: all are too large"})
+    error = "its value is left out: all are too large" if row.error is None else row.error[:_MOST_ERROR]
+    return row.model_copy(update={"value": None, "error": error})
 
 
 def _columns(function: Function, rows: Sequence[Sequence[Any]]) -> tuple[_Columns, list[str]]:
@@ -106,14 +111,10 @@ def _columns(function: Function, rows: Sequence[Sequence[Any]]) -> tuple[_Column
 
 
 def _called(function: Function, columns: _Columns, rows: int) -> Iterator[TriedRow]:
-    """Raises ArroyoUdfError, before the first row, if the function cannot start."""
+    """Raises ArroyoUdfError if the function cannot start, or end."""
     if isinstance(function, Aggregate):
         return _of_all(function, columns)
-    if function.kind == "async":
-        return _together(function, columns, rows)
-    if function.kind in ("sync", "table"):
-        return _one_by_one(function, columns, rows)
-    raise UnsupportedCall(f"{function.name} is of the kind {function.kind!r}, which this host cannot call")
+    return _together(function, columns, rows) if function.kind == "async" else _one_by_one(function, columns, rows)
 
 
 def _one_by_one(function: Function, columns: _Columns, rows: int) -> Iterator[TriedRow]:
@@ -174,14 +175,14 @@ def _row(row: int, function: Function, result: pa.RecordBatch, began: int) -> Tr
         try:
             (told,) = readable(result.select(["value"]))
         except ArroyoUdfError as error:
-            return TriedRow(row=row, outcome=OUTCOMES[VALUE], error=str(error), micros=micros)
-        return TriedRow(row=row, outcome=OUTCOMES[VALUE], value=told["value"], micros=micros)
-    outcome = OUTCOMES[fields["outcome"] if fields["outcome"] < len(OUTCOMES) else ERROR]
+            return TriedRow(row=row, outcome="value", error=str(error), micros=micros)
+        return TriedRow(row=row, outcome="value", value=told["value"], micros=micros)
+    outcome = cast("Outcome", OUTCOMES[fields["outcome"] if fields["outcome"] < len(OUTCOMES) else ERROR])
     return TriedRow(row=row, outcome=outcome, error=_text(fields["error"], function), micros=micros)
 
 
 def _failed(row: int, function: Function, error: ArroyoUdfError, began: int) -> TriedRow:
-    return TriedRow(row=row, outcome=OUTCOMES[ERROR], error=_text(str(error), function), micros=_micros(began))
+    return TriedRow(row=row, outcome="error", error=_text(str(error), function), micros=_micros(began))
 
 
 def _text(error: str | None, function: Function) -> str:

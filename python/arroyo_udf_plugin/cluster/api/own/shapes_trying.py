@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import pydantic
 
+from ...functions.messages import MOST_TRIED, FunctionKind, Outcome
 from ..shapes import Answer, Asked, Micros
 from ..shapes.pipelines import Definition, Language
 
@@ -18,8 +19,9 @@ class TryPost(Asked):
     definition: Definition
     """Its source, with one function."""
     language: Language
-    rows: Annotated[list[list[Any]], pydantic.Field(max_length=1000)]
-    """Values in the order of the function's arguments. What JSON has not is a text: times as in RFC 3339, decimals."""
+    rows: Annotated[list[list[Any]], pydantic.Field(max_length=MOST_TRIED)]
+    """Values in the order of the function's arguments. What JSON has not is a text: times as in RFC 3339, decimals,
+    bytes in UTF-8."""
     seconds: Annotated[float, pydantic.Field(ge=0.1, le=30)] = 10
     """For all rows, and the start of the function."""
 
@@ -45,7 +47,7 @@ class TryArgument(Answer):
 
 
 class TriedRow(Answer):
-    outcome: Literal["value", "error", "timed_out", "cancelled"]
+    outcome: Outcome
     """value: it has ended well. cancelled: it was not called, because a row before it has ended the process."""
     value: Any
     """What JSON has not is a text: times as in RFC 3339, decimals, large integers; bytes are hexadecimal."""
@@ -62,10 +64,10 @@ class TryResult(Answer):
     arguments: list[TryArgument]
     returns: str
     """A type, as Arrow names it."""
-    kind: Literal["", "sync", "vectorized", "async", "aggregate", "table"]
-    """A blocking function is async. Of a table function, a value is the list of its rows."""
+    kind: FunctionKind | None
+    """null: it cannot be built, or loaded. A blocking function is async. A table function's value is a list of rows."""
     errors: list[str]
-    """What is wrong with the definition, with values, or with the start of the function: then no row was called."""
+    """What is wrong with the definition, a value, or the function's start: then no row was called. Or with its end."""
     rows: list[TriedRow]
     """Of an aggregate, one: all rows are one group."""
     micros: Micros

@@ -16,7 +16,7 @@ from ..dependencies import ThePart
 from ..failures import Refusal
 from ..tables import opened
 from ..transport import JsonRoute
-from .shapes_trying import SampleField, TableSample, TryArgument, TryPost, TryResult
+from .shapes_trying import SampleField, TableSample, TriedRow, TryArgument, TryPost, TryResult
 
 router = fastapi.APIRouter(tags=["functions"], route_class=JsonRoute)
 
@@ -26,22 +26,20 @@ async def try_function(parts: ThePart, asked: TryPost) -> TryResult:
     """Calls a function for some rows. Rows of an async function run together, those of others one by one."""
     trial = await parts.builder.tried(asked.definition, asked.language, asked.rows, asked.seconds)
     function = trial.function
-    return TryResult.model_validate(
-        {
-            "udf_name": trial.name,
-            "signature": trial.signature,
-            "arguments": [] if function is None else [TryArgument(name=n, type=t) for n, t in function.arguments],
-            "returns": "" if function is None else function.returns,
-            "kind": "" if function is None else function.function,
-            "errors": list(trial.errors),
-            "rows": [
-                {"outcome": row.outcome, "value": row.value, "error": row.error, "micros": row.micros}
-                for _, row in sorted(trial.rows.items())
-            ],
-            "micros": trial.micros,
-            "output": trial.output,
-            "crashed": trial.crashed,
-        }
+    return TryResult(
+        udf_name=trial.name,
+        signature=trial.signature,
+        arguments=[] if function is None else [TryArgument(name=n, type=t) for n, t in function.arguments],
+        returns="" if function is None else function.returns,
+        kind=None if function is None else function.function,
+        errors=list(trial.errors),
+        rows=[
+            TriedRow(outcome=row.outcome, value=row.value, error=row.error, micros=row.micros)
+            for _, row in sorted(trial.rows.items())
+        ],
+        micros=trial.micros,
+        output=trial.output,
+        crashed=trial.crashed,
     )
 
 
