@@ -20,6 +20,7 @@ from arroyo_udf_plugin.cluster.api.dependencies import ApiParts
 from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.functions.builder import Builder, BuiltFunction, InvalidFunction
 from arroyo_udf_plugin.cluster.functions.messages import PlanResult
+from arroyo_udf_plugin.cluster.functions.trial import Trial
 from arroyo_udf_plugin.cluster.records import Records
 
 Schema = Mapping[str, Any]
@@ -39,6 +40,9 @@ class Quick(Builder):
         described = {"operators": [], "sinks": sinks}
         graph = {"nodes": [{"node_id": 0, "operator": "preview", "description": "", "parallelism": 1}], "edges": []}
         return PlanResult(description=described, graph=graph)
+
+    async def tried(self, definition: str, *more: Any) -> Trial:
+        return Trial(errors=["it is odd"]) if len(definition) % 2 else Trial(name="f", signature="f() -> int64")
 
 
 class Operation(NamedTuple):

@@ -90,15 +90,15 @@ async def _sampled(parts: ApiParts, asked: ConnectionTablePost) -> ConnectionSch
     row = await run_in_threadpool(_checked, parts, asked.model_copy(update={"schema_": schema}))
     if row.table_type != "source":
         raise Refusal(400, "schema: only sources have rows to look at: write the fields")
-    planned = await _opened(parts, row, sample=True)
+    planned = await opened(parts, row, sample=True)
     if planned.errors:
         raise Refusal(400, f"schema: {planned.errors[0].message}")
     fields = [SourceField.model_validate(field) for field in planned.fields]
     return schema.model_copy(update={"fields": fields, "inferred": True})
 
 
-async def _opened(parts: ApiParts, row: TableOf, sample: bool = False) -> PlanResult:
-    """A plan of a query that uses nothing but this table."""
+async def opened(parts: ApiParts, row: TableOf, sample: bool = False, sample_rows: int = 0) -> PlanResult:
+    """A plan of a query that uses nothing but this table. sample: with the fields of a source, and so many rows."""
     profile = await run_in_threadpool(_profile, parts, row.profile_id)
     return await parts.builder.plan(
         "test",
@@ -107,6 +107,7 @@ async def _opened(parts: ApiParts, row: TableOf, sample: bool = False) -> PlanRe
         tables=[saved_table(row, profile)],
         environment={} if profile is None else variables_of(profile),
         sample=sample,
+        sample_rows=sample_rows,
     )
 
 
@@ -147,7 +148,7 @@ async def _tested(parts: ApiParts, asked: ConnectionTablePost) -> AsyncIterator[
         yield _event(True, True, str(error))
         return
     yield _event(False, False, "Opening the table")
-    planned = await _opened(parts, row)
+    planned = await opened(parts, row)
     if planned.errors:
         yield _event(True, True, planned.errors[0].message)
     else:

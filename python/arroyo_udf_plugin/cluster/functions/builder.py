@@ -1,4 +1,4 @@
-"""What the API asks for: functions built, queries planned.
+"""What the API asks for: functions built and tried, queries planned.
 
     folder/builds/<key>.json                         a function that was built, by the hash of its text
     folder/libraries/<sha256>/libplane.so            its library
@@ -18,6 +18,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import pydantic
 
@@ -28,7 +29,18 @@ from ...version import PLUGIN_FORMAT, __version__
 from .artifacts import LIBRARIES, copied, new_place, store, verified
 from .children import ChildFailed, ChildLimits, Children
 from .fair_queue import Turns
-from .messages import Build, Built, Diagnostic, Language, PlanRequest, PlanResult, PluginReference, SavedTable
+from .messages import (
+    Build,
+    Built,
+    Diagnostic,
+    Language,
+    PlanRequest,
+    PlanResult,
+    PluginReference,
+    SavedTable,
+    TryRequest,
+)
+from .trial import Trial, attended
 
 _PATIENCE = 10.0
 """Seconds for a store that does not answer while somebody waits for the API."""
@@ -123,6 +135,18 @@ class Builder:
             return None
         return built
 
+    async def tried(self, definition: str, language: Language, rows: Sequence[Sequence[Any]], seconds: float) -> Trial:
+        """Builds a definition, and calls its function for some rows of JSON values. What is wrong is in the answer.
+        Raises Busy."""
+        try:
+            function = await self.function(definition, language)
+        except InvalidFunction as error:
+            return Trial(errors=error.errors)
+        plugin = PluginReference(name=function.name, library=function.library, sha256=function.sha256)
+        async with self._children.working(self._children.builds) as child:
+            asked = TryRequest.model_validate({"plugin": plugin, "rows": rows, "seconds": seconds})
+            return await attended(child, asked, function.signature)
+
     def new_place(self, function: BuiltFunction) -> str:
         """Where a function can be stored."""
         return new_place(self._artifacts, function.sha256)
@@ -143,9 +167,10 @@ class Builder:
         state_url: str | None = None,
         known: Sequence[str] = (),
         sample: bool = False,
+        sample_rows: int = 0,
     ) -> PlanResult:
-        """functions: by name. known: names to propose. sample: tell the first source's fields. What is wrong is in the
-        answer. Raises Busy."""
+        """functions: by name. known: names to propose. sample: tell the first source's fields, and so many of its first
+        rows. What is wrong is in the answer. Raises Busy."""
         plugins = [
             PluginReference(name=plugin_name, library=f.library, sha256=f.sha256)
             for plugin_name, f in functions.items()
@@ -164,6 +189,7 @@ class Builder:
                     "state_url": state_url,
                     "known": list(known),
                     "sample": sample,
+                    "sample_rows": sample_rows,
                 }
             )
             try:

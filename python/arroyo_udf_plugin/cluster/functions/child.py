@@ -1,7 +1,7 @@
 """The program of a child process: waits for a job, answers it, and ends. A spare child does its imports meanwhile.
 
-It reads a line of JSON from standard input and writes one to standard output. What user code prints goes to standard
-error.
+It reads a line of JSON from standard input and writes one to standard output, or several if it tries a function. What
+user code prints goes to standard error.
 """
 
 from __future__ import annotations
@@ -30,17 +30,24 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # whatever reads it would wait until the time is over
     signal.signal(signal.SIGTERM, _end)  # so that compilers end, too
     job = messages.JOB.validate_json(line)
+
+    def tell(answer: messages.Built | messages.PlanResult | messages.Tried) -> None:
+        answers.write(answer.model_dump_json() + "\n")
+        answers.flush()
+
     if isinstance(job, messages.PlanRequest):
         from . import planning
 
         os.environ.update(job.environment)
-        answer: messages.Built | messages.PlanResult = planning.planned(job)
+        tell(planning.planned(job))
+    elif isinstance(job, messages.TryRequest):
+        from . import trying
+
+        trying.tried(job, tell)
     else:
         from . import building
 
-        answer = building.built(job)
-    answers.write(answer.model_dump_json() + "\n")
-    answers.flush()
+        tell(building.built(job))
     os._exit(0)  # threads of user code may go on
 
 

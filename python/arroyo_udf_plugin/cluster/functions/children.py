@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .fair_queue import Lane, Turns
-from .messages import Build, PlanRequest
+from .messages import Job, PlanRequest
 
 _PACKAGE = Path(__file__).resolve().parents[3]
 _KEPT = ("PATH", "LANG", "LC_ALL", "CC", "ARROYO_UDF_PYTHON", "SSL_CERT_FILE", "SSL_CERT_DIR")
@@ -46,12 +46,18 @@ class ChildLimits:
         """Of a child that does not know its job yet."""
         return max(1, round(max(self.seconds, self.plan_seconds)))
 
-    def seconds_of(self, job: Build | PlanRequest) -> float:
-        return self.seconds if isinstance(job, Build) else self.plan_seconds
+    def seconds_of(self, job: Job) -> float:
+        """For its first answer."""
+        return self.plan_seconds if isinstance(job, PlanRequest) else self.seconds
 
 
 class ChildFailed(Exception):
-    """A child has ended without an answer. The text says why, for whoever wrote the code that it ran."""
+    """A child has ended without an answer. The text says why, for whoever wrote the code that it ran. reason: how its
+    process has ended: the name of a signal, or its status; empty: it had to be ended."""
+
+    def __init__(self, text: str, reason: str = "") -> None:
+        super().__init__(text)
+        self.reason = reason
 
 
 @dataclass
@@ -161,25 +167,35 @@ class Child:
         self._process, self.folder = child.process, child.folder
         self._limits = limits
 
-    async def answer(self, job: Build | PlanRequest) -> bytes:
-        """Raises ChildFailed."""
+    async def answer(self, job: Job) -> bytes:
+        """The first line of its answer. Raises ChildFailed."""
         seconds = self._limits.seconds_of(job)
         assert self._process.stdin is not None
-        assert self._process.stdout is not None
         try:
             async with asyncio.timeout(seconds):
                 with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                     self._process.stdin.write(job.model_dump_json().encode() + b"\n")
                     await self._process.stdin.drain()
-                line = await self._process.stdout.readline()
-                if line.endswith(b"\n"):
-                    return line
-                status = await self._process.wait()
+                return await self.line()
         except TimeoutError:
             raise ChildFailed(f"it takes more than {seconds:g} s") from None
+
+    async def line(self) -> bytes:
+        """The next line. Raises ChildFailed: there is none."""
+        assert self._process.stdout is not None
+        try:
+            line = await self._process.stdout.readline()
         except ValueError:
             raise ChildFailed("its answer is too large") from None
-        raise ChildFailed(f"it ended the process that loaded it: {_reason(status)}{self._last_words()}")
+        if line.endswith(b"\n"):
+            return line
+        reason = _reason(await self._process.wait())
+        raise ChildFailed(f"it ended the process that loaded it: {reason}{self._last_words()}", reason)
+
+    def printed(self, most: int) -> str:
+        """The first so many bytes of what it has written to standard output and standard error."""
+        with (self.folder / _ERRORS).open("rb") as file:
+            return file.read(most).decode(errors="replace")
 
     def _last_words(self) -> str:
         text = (self.folder / _ERRORS).read_bytes()[-_TOLD:].decode(errors="replace").strip()

@@ -1,4 +1,4 @@
-"""What parent and child tell each other: a line of JSON each way."""
+"""What parent and child tell each other: a line of JSON each way. A try is answered line by line, as its rows end."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class PlanRequest(_Message):
     """sinks: "own": those of the query, and a preview for a SELECT alone. "preview": previews instead of all. "both".
 
     roots: the folders in which files, and state_url, may be; None: anywhere. known: names of all functions that there
-    are, to propose one. sample: tell the fields of the first source.
+    are, to propose one. sample: tell the fields of the first source. sample_rows: tell so many of its first rows, too.
     """
 
     kind: Literal["plan"] = "plan"
@@ -55,12 +55,26 @@ class PlanRequest(_Message):
     environment: dict[str, str] = {}
     known: list[str] = []
     sample: bool = False
+    sample_rows: int = 0
     roots: list[str] | None = None
     state_url: str | None = None
 
 
-Job = Annotated[Build | PlanRequest, pydantic.Field(discriminator="kind")]
-JOB: pydantic.TypeAdapter[Build | PlanRequest] = pydantic.TypeAdapter(Job)
+STACK = "stack"
+"""The file in the folder of a child that tries a function with the stacks of its threads, see `trying.py`."""
+
+
+class TryRequest(_Message):
+    """rows: values of JSON, in the order of the arguments. seconds: for all of them."""
+
+    kind: Literal["try"] = "try"
+    plugin: PluginReference
+    rows: list[list[Any]]
+    seconds: float
+
+
+Job = Build | PlanRequest | TryRequest
+JOB: pydantic.TypeAdapter[Job] = pydantic.TypeAdapter(Annotated[Job, pydantic.Field(discriminator="kind")])
 
 
 class Built(_Message):
@@ -81,7 +95,8 @@ class Diagnostic(_Message):
 
 class PlanResult(_Message):
     """description: of the pipeline, as JSON has it. graph: its boxes and arrows. fingerprint: what its checkpoints must
-    have, too. tables: the saved ones that it uses. fields: of a sample.
+    have, too. tables: the saved ones that it uses. fields, rows: of a sample. refused: why
+    some of these rows cannot be read.
 
     errors: why there is no description. warnings: what its user should know before it runs.
     """
@@ -91,5 +106,44 @@ class PlanResult(_Message):
     fingerprint: dict[str, Any] | None = None
     tables: list[str] = []
     fields: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
+    refused: list[str] = []
     errors: list[Diagnostic] = []
     warnings: list[str] = []
+
+
+FunctionKind = Literal["sync", "vectorized", "async", "aggregate", "table"]
+Outcome = Literal["value", "error", "timed_out", "cancelled"]
+"""As host/policy.py has them."""
+MOST_TRIED = 1000
+
+
+class TriedFunction(_Message):
+    """The first line: what is tried. arguments: names and types."""
+
+    kind: Literal["function"] = "function"
+    function: FunctionKind
+    arguments: list[tuple[str, str]]
+    returns: str
+
+
+class TriedRow(_Message):
+    """A row has ended; or all of an aggregate, which have one value. row: from 0. micros: from its call to its end."""
+
+    kind: Literal["row"] = "row"
+    row: Annotated[int, pydantic.Field(ge=0, lt=MOST_TRIED)]
+    outcome: Outcome
+    value: Any = None
+    error: str | None = None
+    micros: int | None = None
+
+
+class TryEnded(_Message):
+    """The last line. errors: of the arguments, or of the function's start or end."""
+
+    kind: Literal["ended"] = "ended"
+    errors: list[str] = []
+
+
+Tried = TriedFunction | TriedRow | TryEnded
+TRIED: pydantic.TypeAdapter[Tried] = pydantic.TypeAdapter(Annotated[Tried, pydantic.Field(discriminator="kind")])

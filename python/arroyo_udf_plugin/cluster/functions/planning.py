@@ -26,7 +26,7 @@ from . import allowed_paths
 from .artifacts import verified
 from .graph import graph_of
 from .messages import Diagnostic, PlanRequest, PlanResult, SavedTable
-from .sampling import sampled
+from .sampling import first_rows, sampled
 
 _FILE = "query.sql"
 _UNKNOWN = re.compile(r"there is no function (\w+): ")
@@ -67,7 +67,9 @@ def _planned(asked: PlanRequest) -> PlanResult:
         )
         with script.located(), contextlib.closing(plan(_as_job(pipeline.partitioned()))) as opened:
             graph, fingerprint = graph_of(opened), json.loads(json.dumps(dict(opened.fingerprint)))
-            fields = sampled(opened.inputs[0].source) if asked.sample else []
+            source = opened.inputs[0].source
+            fields = sampled(source) if asked.sample else []
+            rows, refused = first_rows(source, fields, asked.sample_rows) if asked.sample_rows else ([], [])
     except InvalidQuery as error:
         return PlanResult(errors=list(_diagnostics(error, asked, tables)))
     except ArroyoUdfError as error:
@@ -78,6 +80,8 @@ def _planned(asked: PlanRequest) -> PlanResult:
         fingerprint=fingerprint,
         tables=[table.name for table in tables],
         fields=[dict(field) for field in fields],
+        rows=rows,
+        refused=refused,
         warnings=[_NO_CHECKPOINTS.format(path=sink.place or sink.type) for sink in _unresumable(pipeline)],
     )
 

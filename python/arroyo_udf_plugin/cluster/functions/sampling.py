@@ -1,4 +1,5 @@
 """The fields of a table from a sample: the columns of its source, and of text cells what the first rows look like.
+And the first rows themselves.
 
 Text is taken for a number, a truth value or a time if all cells of the sample are one and lose nothing by it, as for
 `--types auto` (engine/connectors/inferred.py).
@@ -7,15 +8,17 @@ Text is taken for a number, a truth value or a time if all cells of the sample a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from ...engine.connectors.cells import JSON_VALUE, CellType
+from ...engine.connectors.cells import JSON_VALUE, CellType, argument
 from ...engine.connectors.inferred import type_of
 from ...engine.connectors.interface import Source
 from ...errors import InvalidArgument
+from .readable import readable
 
 Field = Mapping[str, Any]
 """As the API has it: name, type and its parameters."""
@@ -26,6 +29,7 @@ _OF_TEXTS: Mapping[pa.DataType, Field] = {  # all others are told as text
     pa.bool_(): {"type": "bool"},
     pa.timestamp("us", "UTC"): {"type": "timestamp", "unit": "microsecond"},
 }
+_VALUES = {field["type"]: type_ for type_, field in _OF_TEXTS.items()}
 _UNITS = {"s": "second", "ms": "millisecond", "us": "microsecond", "ns": "nanosecond"}
 _SIMPLE = (
     (pa.types.is_boolean, "bool"),
@@ -37,6 +41,9 @@ _SIMPLE = (
     (pa.types.is_large_binary, "bytes"),
     (pa.types.is_binary, "bytes"),
 )
+_PATIENCE = 5.0
+"""Seconds for rows of a source that waits."""
+_MOST_REFUSED = 10
 _WIDE = {pa.int64(): "int64", pa.uint64(): "uint64", pa.float64(): "float64"}
 
 
@@ -50,6 +57,40 @@ def sampled(source: Source) -> list[Field]:
         else field_of(name, column.type)
         for name, column in zip(source.schema.names, source.schema, strict=True)
     ]
+
+
+def first_rows(source: Source, fields: Sequence[Field], most: int) -> tuple[list[dict[str, Any]], list[str]]:
+    """At most so many rows, of those that come within a few seconds; and why others cannot be read. fields: as
+    `sampled` has told them."""
+    batches, refused = asyncio.run(_rows(source, most))
+    return [row for batch in batches for row in readable(_as_told(batch, fields))], refused[:_MOST_REFUSED]
+
+
+def _as_told(batch: pa.RecordBatch, fields: Sequence[Field]) -> pa.RecordBatch:
+    """With values in place of cells of CSV, where fields have them."""
+    columns = [
+        argument(column, pa.field(field["name"], _VALUES[field["type"]])).array
+        if isinstance(column.type, CellType) and column.type.dialect is not None and field["type"] in _VALUES
+        else column
+        for column, field in zip(batch.columns, fields, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+async def _rows(source: Source, most: int) -> tuple[list[pa.RecordBatch], list[str]]:
+    batches: list[pa.RecordBatch] = []
+    refused: list[str] = []
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_PATIENCE):
+            for name in source.partitions():
+                with contextlib.closing(source.open(name, None)) as partition:
+                    while most > 0 and (rows := await partition.read()) is not None:
+                        first = rows.first_rows(most)
+                        refused += first.refused.values()
+                        good = [at for at in range(first.batch.num_rows) if at not in first.refused]
+                        batches.append(first.batch.take(good))
+                        most -= first.batch.num_rows
+    return batches, refused
 
 
 async def _first(source: Source) -> pa.RecordBatch | None:

@@ -1,9 +1,10 @@
 """What our web page needs, and Arroyo's API lacks: below /api/v1/arroyo_udf, so that no endpoint of Arroyo's is hidden.
 
-shapes.py      what its requests and answers look like
 overview.py    the list of pipelines with rates, who uses a function, and who the caller is
 live.py        the counts of a running pipeline, and what its functions complain about
 findings.py    what holds it back
+shapes.py      what requests and answers of these look like
+trying.py      a function with a few rows, and the first rows of a table; shapes_trying.py: their shapes
 
 Guarantees: like all of the API: it writes wishes and reads facts. What runs code of users does so in child processes.
 """
@@ -12,8 +13,8 @@ from __future__ import annotations
 
 import fastapi
 
-from . import live, overview
+from . import live, overview, trying
 
 router = fastapi.APIRouter(prefix="/arroyo_udf")
-router.include_router(overview.router)
-router.include_router(live.router)
+for _part in (overview, live, trying):
+    router.include_router(_part.router)
