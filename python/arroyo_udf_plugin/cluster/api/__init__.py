@@ -5,6 +5,7 @@ dependencies.py   what endpoints work with; limits that all users share, pages o
 shapes/           what requests and answers look like
 pipelines.py, jobs.py, checkpoints.py, output.py, udfs.py, connectors.py, profiles.py, tables.py, health.py
                   the endpoints, one file for each thing; pipelines.py also knows idempotency keys of requests
+own/              endpoints for our web page, which Arroyo has not
 queries.py        a query with the functions and tables that it may use
 create_table.py   a saved table as a CREATE TABLE
 responses.py      rows of the database as answers
@@ -31,7 +32,7 @@ from ..functions.fair_queue import Busy
 from ..monitoring.exposition import Exposition
 from ..monitoring.stored import by_state, from_database
 from ..security import App, Guard
-from . import failures, health
+from . import failures, health, own
 from .checkpoints import router as checkpoints
 from .connectors import router as connectors
 from .dependencies import ApiParts
@@ -67,9 +68,10 @@ def create_app(parts: ApiParts) -> App:
     api.openapi = partial(failures.document, api)  # type: ignore[method-assign]
     for router in (ping, connectors, profiles, tables, udfs, pipelines, jobs, checkpoints, output):
         api.include_router(router, prefix="/v1")
+    api.include_router(own.router, prefix="/v1")
     for router in (pipelines, jobs, checkpoints, output):
-        own = [fastapi.Depends(_our_organization)]
-        api.include_router(router, prefix=_ORGANIZATION, dependencies=own, include_in_schema=False)
+        theirs = [fastapi.Depends(_our_organization)]
+        api.include_router(router, prefix=_ORGANIZATION, dependencies=theirs, include_in_schema=False)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

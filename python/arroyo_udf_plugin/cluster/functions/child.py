@@ -30,11 +30,16 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # whatever reads it would wait until the time is over
     signal.signal(signal.SIGTERM, _end)  # so that compilers end, too
     job = messages.JOB.validate_json(line)
+    answer: messages.Built | messages.PlanResult | messages.Replayed
     if isinstance(job, messages.PlanRequest):
         from . import planning
 
         os.environ.update(job.environment)
-        answer: messages.Built | messages.PlanResult = planning.planned(job)
+        answer = planning.planned(job)
+    elif isinstance(job, messages.ReplayRequest):
+        from . import replaying
+
+        answer = replaying.replayed(job)
     else:
         from . import building
 

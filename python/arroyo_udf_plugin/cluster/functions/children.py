@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .fair_queue import Lane, Turns
-from .messages import Build, PlanRequest
+from .messages import Build, Job
 
 _PACKAGE = Path(__file__).resolve().parents[3]
 _KEPT = ("PATH", "LANG", "LC_ALL", "CC", "ARROYO_UDF_PYTHON", "SSL_CERT_FILE", "SSL_CERT_DIR")
@@ -32,8 +32,8 @@ _UNLOCKED = "stderr-unlocked"
 
 @dataclass(frozen=True)
 class ChildLimits:
-    """seconds: of a build. plan_seconds: of a plan. memory: bytes of address space of each process. builds, plans: how
-    many run, and may wait."""
+    """seconds: of a build. plan_seconds: of a plan, or a replay. memory: bytes of address space of each process.
+    builds, plans: how many run, and may wait; a replay is one of the plans."""
 
     seconds: float = 120.0
     plan_seconds: float = 120.0
@@ -46,7 +46,7 @@ class ChildLimits:
         """Of a child that does not know its job yet."""
         return max(1, round(max(self.seconds, self.plan_seconds)))
 
-    def seconds_of(self, job: Build | PlanRequest) -> float:
+    def seconds_of(self, job: Job) -> float:
         return self.seconds if isinstance(job, Build) else self.plan_seconds
 
 
@@ -161,7 +161,7 @@ class Child:
         self._process, self.folder = child.process, child.folder
         self._limits = limits
 
-    async def answer(self, job: Build | PlanRequest) -> bytes:
+    async def answer(self, job: Job) -> bytes:
         """Raises ChildFailed."""
         seconds = self._limits.seconds_of(job)
         assert self._process.stdin is not None
