@@ -32,23 +32,25 @@ def half(x: int) -> int:
 """
 QUERY = """
 CREATE TABLE numbers (x BIGINT, at TIMESTAMP, t TEXT)
-WITH (connector = 'filesystem', path = '{folder}/in', format = 'csv', 'source.watch' = '50 ms');
+WITH (connector = 'filesystem', path = '{folder}/in', format = 'csv'{watch});
 CREATE TABLE out WITH (connector = 'filesystem', path = '{folder}/out', format = 'csv', type = 'sink');
 {settings}
 INSERT INTO out SELECT x, t, half(x) AS h FROM numbers;
 """
 LETTERS = "SET on_error = 'dead_letter'; SET dead_letters = '{folder}/${{DEAD}}';"
 
+WATCH = ", 'source.watch' = '50 ms'"
+
 
 class Job:
     """Of the query, over a file with the numbers 2, 3, 7 and 5."""
 
-    def __init__(self, client: httpx.Client, folder: Path, settings: str = LETTERS) -> None:
+    def __init__(self, client: httpx.Client, folder: Path, settings: str = LETTERS, watch: str = WATCH) -> None:
         self._client, self._folder = client, folder
         (folder / "in").mkdir()
         self.file = str(folder / "in" / "a.csv")
         Path(self.file).write_text("x,at,t\n2,2024-01-01,a\n3,2024-01-02,\n7,2024-01-03,c\n5,2024-01-04,d\n")
-        query = QUERY.format(folder=folder, settings=settings.format(folder=folder))
+        query = QUERY.format(folder=folder, settings=settings.format(folder=folder), watch=watch)
         asked = {
             "name": "halves",
             "query": query,
@@ -140,6 +142,15 @@ def test_letters_are_shown_changed_and_replayed_once(client: httpx.Client, tmp_p
     until(lambda: len(job.rows()) == 4, "the next row of the source")
     job.stop()
     assert job.rows() == [("2", "a", "1"), ("4", "later", "2"), ("6", "new", "3"), ("8", "c", "4")]
+
+
+@pytest.mark.cluster
+def test_letters_of_a_job_that_has_finished_are_replayed(client: httpx.Client, tmp_path: Path) -> None:
+    job = Job(client, tmp_path, watch="")
+    job.await_state("Finished")
+    changed = [{"file": job.file, "row": row, "values": {"x": 2 * row}} for row in (2, 3, 4)]
+    assert job.replay({"values": changed}) == done(rows_in=3, rows_out=3)
+    assert job.rows() == [("2", "a", "1"), ("4", "", "2"), ("6", "c", "3"), ("8", "d", "4")]
 
 
 @pytest.mark.cluster
