@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +24,16 @@ from conftest import Stored
 
 API = "/api/v1/arroyo_udf/pipelines"
 HALF = """
+import os
 from arroyo_udf import udf
 
 @udf
 def half(x: int) -> int:
+    # Waits at a gate, if there is one: a FIFO, until its writer closes it.
+    if os.path.exists("{folder}/gate"):
+        open("{folder}/gate").read()
     if x % 2:
-        raise ValueError(f"{x} is odd")
+        raise ValueError(f"{{x}} is odd")
     return x // 2
 """
 QUERY = """
@@ -54,7 +60,7 @@ class Job:
         asked = {
             "name": "halves",
             "query": query,
-            "udfs": [{"definition": HALF, "language": "python"}],
+            "udfs": [{"definition": HALF.format(folder=folder), "language": "python"}],
             "parallelism": 1,
             "checkpoint_interval_micros": 1_000_000,
             "env_vars": {"DEAD": "dead-of-this-test"},
@@ -66,9 +72,14 @@ class Job:
         assert answer.status_code == status, answer.text
         return answer.json()
 
-    def await_state(self, *states: str) -> None:
+    def await_state(self, state: str, generation: int = 1) -> None:
         path = f"/api/v1{self.path}/jobs"
-        until(lambda: self.ask("GET", path)["data"][0]["state"] in states, f"{states}")
+
+        def reached() -> bool:
+            (job,) = self.ask("GET", path)["data"]
+            return bool(job["state"] == state and job["run_id"] >= generation)
+
+        until(reached, state)
 
     def stop(self) -> None:
         self.ask("PATCH", f"/api/v1{self.path}", {"stop": "checkpoint"})
@@ -151,6 +162,28 @@ def test_letters_of_a_job_that_has_finished_are_replayed(client: httpx.Client, t
     changed = [{"file": job.file, "row": row, "values": {"x": 2 * row}} for row in (2, 3, 4)]
     assert job.replay({"values": changed}) == done(rows_in=3, rows_out=3)
     assert job.rows() == [("2", "a", "1"), ("4", "", "2"), ("6", "c", "3"), ("8", "d", "4")]
+
+
+@pytest.mark.cluster
+def test_a_start_of_the_job_ends_a_replay_which_can_be_repeated(client: httpx.Client, tmp_path: Path) -> None:
+    job = Job(client, tmp_path)
+    until(lambda: job.letters()["count"] == 3, "letters")
+    job.stop()
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    third = {"file": job.file, "row": 3}
+    body = {"rows": [third], "values": [third | {"values": {"x": 8}}]}
+    with ThreadPoolExecutor() as pool:
+        refused = pool.submit(job.replay, body, 409)
+        with gate.open("w"):  # when the function waits there
+            gate.unlink()
+            job.ask("PATCH", f"/api/v1{job.path}", {"stop": "none"})
+            job.await_state("Running", generation=2)
+        assert "another engine" in refused.result()["error"]
+    job.stop()
+    assert job.rows() == [("2", "a", "1")]
+    assert job.replay(body) == done(rows_in=1, rows_out=1)
+    assert job.rows() == [("2", "a", "1"), ("8", "c", "4")]
 
 
 @pytest.mark.cluster
