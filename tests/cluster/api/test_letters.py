@@ -15,12 +15,16 @@ import pytest
 from asgi_client import Client
 from waiting import until
 
+from arroyo_udf_plugin.cluster.api import create_app
+from arroyo_udf_plugin.cluster.api.dependencies import ApiParts
 from arroyo_udf_plugin.cluster.api.own import letters
+from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.functions.builder import Builder
 from arroyo_udf_plugin.cluster.functions.messages import Replayed
 from arroyo_udf_plugin.cluster.job_program import JobProgram
+from arroyo_udf_plugin.cluster.records import Records
 from arroyo_udf_plugin.host.policy import LETTER
-from conftest import Stored
+from conftest import CACHE, Stored
 
 API = "/api/v1/arroyo_udf/pipelines"
 HALF = """
@@ -242,6 +246,19 @@ def test_a_folder_that_is_not_there_yet_has_no_letters(api: Client, path: str, d
     assert api.get(path).json() == empty
     dead.touch()
     assert api.get(path).json() == empty
+
+
+def test_a_folder_that_leads_out_of_the_roots_is_not_read(
+    database: Database, records: Records, stored: Stored, path: str, dead: Path, tmp_path: Path
+) -> None:
+    """The API runs in a process that reads more than pipelines may."""
+    pq.write_table(part(1, [{}]), dead / name(1))
+    builder = Builder(tmp_path / "functions", cache=CACHE)
+    for root, count in ((tmp_path, 1), (tmp_path / "allowed", 0)):
+        with Client(create_app(ApiParts(database, builder, records, roots=[str(root)]))) as client:
+            told = client.get(path).json()
+            client.run(builder.close())
+        assert (told["count"], told["why_not"] is None) == (count, bool(count))
 
 
 def test_what_json_cannot_hold_is_text(api: Client, path: str, dead: Path) -> None:

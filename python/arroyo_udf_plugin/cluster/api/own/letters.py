@@ -4,7 +4,8 @@ To look at them runs nothing of the pipeline: their files say what their columns
 child process (see `functions/replaying.py`).
 
 Guarantees: an answer has a limited number of rows and bytes, however many there are. What cannot be read is said by
-name, and hides no other letter. Values of variables are not told. A job that runs keeps its checkpoints.
+name, and hides no other letter. Nothing is read outside of the folders that pipelines may use. Values of variables are
+not told. A job that runs keeps its checkpoints.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from ....host.policy import LETTER
 from ...database import pipelines
 from ...database.pipelines import WholeJob
 from ...database.sealing import opened
+from ...functions.allowed_paths import outside
 from ...functions.messages import ReplayRequest
 from ...job_program import JobProgram
 from ...schedulers.spawning import inherited
@@ -60,8 +62,11 @@ def dead_letters(parts: ThePart, id: str, limit: Limit = 100) -> DeadLetters:
         return shown.answer(None)
     if not isinstance(model, Parts) or model.format != "parquet":
         return shown.answer(model.place, ["only parts of Parquet can be shown"])
+    variables = {**inherited(), **program.variables, **environment}
+    if parts.roots is not None and (outer := outside(model.place, parts.roots, variables)) is not None:
+        return shown.answer(model.place, [outer])
     try:
-        values, secrets = resolved(model.model_dump(), {**inherited(), **program.variables, **environment})
+        values, secrets = resolved(model.model_dump(), variables)
     except InvalidArgument as error:
         return shown.answer(model.place, [str(error)])
     why_not: list[str] = []
