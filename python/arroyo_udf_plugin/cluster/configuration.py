@@ -144,13 +144,13 @@ class LimitSettings(Section):
     builds: Count = 2
     """Functions that are built at once for each caller, and half of those that are built for all."""
     plans: Count = 2
-    """The same, of queries that are planned."""
+    """The same, of queries that are planned, and of replays."""
     queued: Count = 50
     """Builds of each caller that wait, and plans."""
     build_time: Seconds = 120.0
     """How long a function may be built."""
     plan_time: Seconds = 120.0
-    """How long a query may be planned."""
+    """How long a query may be planned, or dead letters replayed."""
     build_memory: Annotated[Bytes, pydantic.Field(ge=1 << 30)] = 4 << 30
     """The address space of each process that builds or plans."""
     preview_bytes: Annotated[Bytes, pydantic.Field(ge=1 << 20)] = 16 << 20

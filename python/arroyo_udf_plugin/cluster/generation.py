@@ -10,18 +10,14 @@ else ends with `wrong` and the place's name. Sources have as many partitions as 
 from __future__ import annotations
 
 import contextlib
-import os
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 from ..engine.connectors.location import Outside
 from ..engine.connectors.preview import tapped
 from ..engine.execution.embedded import restore_planned, run_planned
 from ..engine.execution.progress import PipelineSummary, Progress
 from ..engine.execution.stopping import StopRequest
-from ..engine.pipeline.description import Checkpoints
-from ..engine.pipeline.plan import Planned, plan
+from ..engine.pipeline.plan import Planned
 from ..engine.pipeline.problems import InvalidPipeline
 from ..errors import (
     BuildError,
@@ -33,8 +29,8 @@ from ..errors import (
     WrongCheckpoints,
     service_of,
 )
-from .functions.artifacts import fetched
 from .functions.graph import graph_of
+from .functions.opening import opened_job
 from .preview_rows import Showing
 from .reports import numbers_of, taken
 from .states import Event
@@ -67,25 +63,17 @@ def run(task: Task, stop: StopRequest, tell: Tell) -> None:
 
 
 def _planned(task: Task) -> Planned:
-    artifacts = task.program.artifacts.items()
-    copies = {name: str(fetched(name, sha256, Path(task.libraries))) for name, sha256 in artifacts}
-    pipeline = task.program.moved(copies).description().partitioned()
-    place = None if any(not sink.resumable for sink in pipeline.sinks) else task.place
-    checkpoints = pipeline.checkpoints or Checkpoints()
-    update = {
-        "name": task.job_id if task.place is None else f"{task.job_id}-{Path(task.place).name}",
-        "parallelism": task.parallelism,
-        "checkpoints": place
-        and checkpoints.model_copy(update=_kept(task, checkpoints) | {"place": place.replace("${", "$${")}),
-    }
-    variables = {**os.environ, **task.program.variables, **task.environment}
-    return plan(pipeline.model_copy(update=update), variables)
-
-
-def _kept(task: Task, checkpoints: Checkpoints) -> dict[str, Any]:
-    """How often checkpoints are taken, and which are kept."""
-    every = {"every": task.checkpoint_interval, "retain_for": checkpoints.retain_for or task.retain_for or None}
-    return every if checkpoints.retain is not None else every | {"retain": task.retain}
+    return opened_job(
+        task.program,
+        task.job_id,
+        place=task.place,
+        parallelism=task.parallelism,
+        checkpoint_interval=task.checkpoint_interval,
+        retain=task.retain,
+        retain_for=task.retain_for,
+        environment=task.environment,
+        libraries=task.libraries,
+    )
 
 
 class Telling:

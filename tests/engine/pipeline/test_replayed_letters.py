@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import datetime
 import sqlite3
 import subprocess
 import sys
@@ -178,6 +180,83 @@ def test_a_row_comes_again_only_if_it_is_asked_for(folder: Path) -> None:
     assert halves() == [2, 3, 3, 5]
     with pytest.raises(InvalidArgument, match="name them with --row"):
         replay(again=True)
+
+
+def edit(edits: dict[tuple[str, int], dict[str, Any]], *rows: str) -> tuple[int, int, int]:
+    choice = dataclasses.replace(Choice.of(rows, False), edits=edits)
+    with contextlib.closing(plan(chosen("state"))) as planned:
+        summary, counts = replay_planned(planned, choice)
+    return summary.progress.rows_in, summary.progress.rows_out, counts.replayed_before
+
+
+def test_a_changed_row_runs_with_its_new_values(folder: Path) -> None:
+    described()
+    run()
+    assert edit({("in/a.csv", 3): {"x": 8}}) == (3, 1, 0)
+    assert of_parts() == [(2, None, 1), (8, "", 4)]
+    assert edit({("in/a.csv", 4): {"x": 9, "t": "new"}}, "in/a.csv:4") == (1, 0, 0)
+    letters = ds.dataset("dead").to_table(filter=ds.field("failed_row") == 4).to_pylist()
+    assert [(row["x"], row["t"]) for row in letters] == [(5, '"NA"'), (5, '"NA"'), (9, "new")]
+    (folder / "mended").touch()
+    assert edit({("in/a.csv", 3): {"x": 6}}) == (2, 2, 1)
+    assert halves() == [2, 3, 8, 9]
+
+
+@pytest.mark.parametrize(
+    ("letters", "value", "cell"),
+    [(PARTS, 'a "b", c', '"a ""b"", c"'), (PARTS, "NA", '"NA"'), (PARTS, None, ""), (PARTS, 5, "5"), (TABLE, "x", "x")],
+)
+def test_a_new_text_is_a_cell_as_files_have_it(folder: Path, letters: str, value: Any, cell: str) -> None:
+    described(source="", sink=PARTS + '\nformat = "csv"', letters=letters)
+    run()
+    edit({("in/a.csv", 2): {"x": "4", "t": value}})
+    assert f"4,{cell},2" in lines("out")
+
+
+@pytest.mark.parametrize(
+    ("edits", "why"),
+    [
+        ({("in/a.csv", 2): {"x": "seven"}}, r"in/a\.csv:2: column 'x': .*seven"),
+        ({("in/a.csv", 2): {"x": 4}, ("in/a.csv", 3): {"x": 1.5}}, r"in/a\.csv:3: column 'x': .*1\.5"),
+        ({("in/a.csv", 2): {"t": ["a"]}}, r"in/a\.csv:2: column 't': \[\"a\"\] is no text"),
+        ({("in/a.csv", 2): {"y": 1}}, r"in/a\.csv:2: there is no column 'y'"),
+        ({("in/a.csv", 2): {"failed_row": 1}}, r"in/a\.csv:2: there is no column 'failed_row'"),
+        ({("in/a.csv", 1): {"x": 1}}, r"in/a\.csv:1 has new values, and is no row that is replayed"),
+        ({("in/a.csv", 3): {"x": 1}}, r"in/a\.csv:3 has new values, and is no row that is replayed"),
+    ],
+)
+def test_a_value_that_cannot_be_is_refused_by_row_and_column(
+    folder: Path, edits: dict[tuple[str, int], dict[str, Any]], why: str
+) -> None:
+    described()
+    run()
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    with pytest.raises(InvalidArgument, match=why):
+        edit(edits, *(["in/a.csv:2"] if ("in/a.csv", 2) not in edits else []))
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+def test_typed_values_can_be_changed(folder: Path) -> None:
+    (folder / "in" / "a.csv").unlink()
+    rows = pa.table(
+        {
+            "x": pa.array([3, 5], pa.int64()),
+            "t": ["a", "b"],
+            "at": pa.array([1, 2], pa.timestamp("us", "UTC")),
+            "l": [[1], [2, 3]],
+            "raw": [b"a", b"b"],
+        }
+    )
+    pq.write_table(rows, folder / "in" / "a.parquet")
+    described(source="")
+    run()
+    new = {"x": 4, "at": "2024-01-31T12:00:00Z", "l": [7, None]}
+    edit({("in/a.parquet", 1): new})
+    (row,) = ds.dataset("out").to_table().to_pylist()
+    at = datetime.datetime(2024, 1, 31, 12, tzinfo=datetime.UTC)
+    assert row == {"x": 4, "t": "a", "at": at, "l": [7, None], "raw": b"a", "h": 2}
+    with pytest.raises(InvalidArgument, match=r"in/a\.parquet:2: column 'raw': it is binary, which JSON cannot hold"):
+        edit({("in/a.parquet", 2): {"raw": "61"}})
 
 
 def test_a_row_without_a_letter_is_refused_before_anything_changes(folder: Path) -> None:

@@ -42,6 +42,7 @@ class ApiParts:
 
     wake: called after each new wish, for a controller in this process; it must not wait.
     checkpoints: where checkpoints of jobs are, if their pipelines do not say otherwise.
+    retain, retain_for: which checkpoints of jobs are kept, as a `Task` has it.
     sources: metrics of this process, beside those from the database. roots: folders in which files of pipelines may
     be; None: anywhere. is_controlled: False: this process had a controller, and it has ended. logins: of browsers that
     were not made yet.
@@ -55,6 +56,8 @@ class ApiParts:
     checkpoint_interval: int = 10_000_000
     preview_ttl: int = 60_000_000
     checkpoints: str = ""
+    retain: int | None = None
+    retain_for: float = 0.0
     sources: Sequence[Source] = ()
     roots: Sequence[str] | None = None
     is_controlled: Callable[[], bool] = lambda: True
@@ -92,6 +95,8 @@ class ApiParts:
             wake=wake,
             checkpoint_interval=round(settings.pipeline.checkpoint_interval * 1e6),
             checkpoints=settings.checkpoints,
+            retain=settings.pipeline.retained_checkpoints,
+            retain_for=settings.pipeline.retained_time,
             sources=sources,
             roots=roots or None,
         )

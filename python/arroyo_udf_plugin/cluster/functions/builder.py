@@ -1,4 +1,4 @@
-"""What the API asks for: functions built and tried, queries planned.
+"""What the API asks for: functions built and tried, queries planned, dead letters replayed.
 
     folder/builds/<key>.json                         a function that was built, by the hash of its text
     folder/libraries/<sha256>/libplane.so            its library
@@ -15,7 +15,7 @@ import hashlib
 import json
 import sys
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,8 @@ from .messages import (
     PlanRequest,
     PlanResult,
     PluginReference,
+    Replayed,
+    ReplayRequest,
     SavedTable,
     TryRequest,
 )
@@ -196,6 +198,17 @@ class Builder:
                 return PlanResult.model_validate_json(await child.answer(asked))
             except (ChildFailed, pydantic.ValidationError) as error:
                 return PlanResult(errors=[Diagnostic(message=f"the query cannot be planned: {error}")])
+
+    async def replay(self, asked: Callable[[], ReplayRequest]) -> Replayed:
+        """asked: called in a thread when its turn has come; what it raises is raised. What is wrong with the replay is
+        in the answer. Raises Busy."""
+        async with self._children.working(self._children.plans) as child:
+            job = await asyncio.to_thread(asked)
+            job = job.model_copy(update={"libraries": str(self._libraries), "roots": self._roots})
+            try:
+                return Replayed.model_validate_json(await child.answer(job))
+            except (ChildFailed, pydantic.ValidationError) as error:
+                return Replayed(error=f"the replay has not ended: {error}; what it has committed stays: replay again")
 
 
 def _key(definition: str, language: str) -> str:

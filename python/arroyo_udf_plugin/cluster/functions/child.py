@@ -31,7 +31,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _end)  # so that compilers end, too
     job = messages.JOB.validate_json(line)
 
-    def tell(answer: messages.Built | messages.PlanResult | messages.Tried) -> None:
+    def tell(answer: messages.Built | messages.PlanResult | messages.Tried | messages.Replayed) -> None:
         answers.write(answer.model_dump_json() + "\n")
         answers.flush()
 
@@ -44,6 +44,10 @@ def main() -> None:
         from . import trying
 
         trying.tried(job, tell)
+    elif isinstance(job, messages.ReplayRequest):
+        from . import replaying
+
+        tell(replaying.replayed(job))
     else:
         from . import building
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .fair_queue import Lane, Turns
-from .messages import Job, PlanRequest
+from .messages import Job, PlanRequest, ReplayRequest
 
 _PACKAGE = Path(__file__).resolve().parents[3]
 _KEPT = ("PATH", "LANG", "LC_ALL", "CC", "ARROYO_UDF_PYTHON", "SSL_CERT_FILE", "SSL_CERT_DIR")
@@ -32,8 +32,8 @@ _UNLOCKED = "stderr-unlocked"
 
 @dataclass(frozen=True)
 class ChildLimits:
-    """seconds: of a build. plan_seconds: of a plan. memory: bytes of address space of each process. builds, plans: how
-    many run, and may wait."""
+    """seconds: of a build. plan_seconds: of a plan, or a replay. memory: bytes of address space of each process.
+    builds, plans: how many run, and may wait; a replay is one of the plans."""
 
     seconds: float = 120.0
     plan_seconds: float = 120.0
@@ -48,7 +48,7 @@ class ChildLimits:
 
     def seconds_of(self, job: Job) -> float:
         """For its first answer."""
-        return self.plan_seconds if isinstance(job, PlanRequest) else self.seconds
+        return self.plan_seconds if isinstance(job, PlanRequest | ReplayRequest) else self.seconds
 
 
 class ChildFailed(Exception):

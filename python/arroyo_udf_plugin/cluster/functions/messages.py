@@ -73,7 +73,33 @@ class TryRequest(_Message):
     seconds: float
 
 
-Job = Build | PlanRequest | TryRequest
+class ReplayRequest(_Message):
+    """The dead letters of a job that run again, and all that its workers would get, as a `Task` has it.
+
+    rows: file and number; none: all that wait. again: also if they were replayed before. edits: new values of rows, by
+    column. inherited: the environment of workers. folder: in which they run. libraries, roots: of the builder.
+    """
+
+    kind: Literal["replay"] = "replay"
+    program: dict[str, Any]
+    job_id: str
+    place: str | None
+    parallelism: int
+    checkpoint_interval: float
+    resume_at: int
+    retain: int | None
+    retain_for: float
+    environment: dict[str, str]
+    inherited: dict[str, str]
+    folder: str
+    rows: list[tuple[str, int]] = []
+    again: bool = False
+    edits: list[tuple[str, int, dict[str, Any]]] = []
+    libraries: str = ""
+    roots: list[str] | None = None
+
+
+Job = Build | PlanRequest | TryRequest | ReplayRequest
 JOB: pydantic.TypeAdapter[Job] = pydantic.TypeAdapter(Annotated[Job, pydantic.Field(discriminator="kind")])
 
 
@@ -147,3 +173,23 @@ class TryEnded(_Message):
 
 Tried = TriedFunction | TriedRow | TryEnded
 TRIED: pydantic.TypeAdapter[Tried] = pydantic.TypeAdapter(Annotated[Tried, pydantic.Field(discriminator="kind")])
+
+
+class Replayed(_Message):
+    """rows_in: letters that ran again. rows_out: written to each sink. failed: new dead letters. dropped, nulled: by
+    other policies. The rest: see `ReplayCounts`.
+
+    error: why it has not ended. is_conflict: because another engine has the checkpoints, or they are not there.
+    """
+
+    rows_in: int = 0
+    rows_out: int = 0
+    failed: int = 0
+    dropped: int = 0
+    nulled: int = 0
+    replayed_before: int = 0
+    unread: int = 0
+    late: int = 0
+    of_windows: int = 0
+    error: str | None = None
+    is_conflict: bool = False

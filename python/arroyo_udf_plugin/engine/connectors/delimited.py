@@ -283,6 +283,18 @@ def _with_quotes(texts: pa.Array, where: pa.Array, quote: str) -> pa.Array:
     return pc.replace_with_mask(texts, where, quoted(texts.filter(where), quote))
 
 
+def as_cells(texts: pa.Array, dialect: Dialect, what: str) -> pa.Array:
+    """Texts as cells. Nulls stay. Raises InvalidArgument, which begins with `what`, for one that needs quotes where
+    there are none."""
+    quotes = _needs_quotes(texts, dialect)
+    if not dialect.quote:
+        if pc.any(quotes).as_py():
+            text = texts.filter(quotes)[0].as_py()
+            raise InvalidArgument(f"{what}: {text[:100]!r} cannot be written without quotes")
+        return texts
+    return _with_quotes(texts, pc.or_(quotes, _is_null_value(texts, dialect)), dialect.quote)
+
+
 # ---- Writing ---------------------------------------------------------------------------------------------------------
 
 
@@ -334,14 +346,7 @@ class DelimitedWriter:
 
     def _quoted(self, texts: pa.Array, name: str) -> pa.Array:
         """Texts as cells. Nulls stay."""
-        dialect = self._dialect
-        quotes = _needs_quotes(texts, dialect)
-        if not dialect.quote:
-            if pc.any(quotes).as_py():
-                text = texts.filter(quotes)[0].as_py()
-                raise InvalidArgument(f"{self._name}: column {name!r}: {text[:100]!r} cannot be written without quotes")
-            return texts
-        return _with_quotes(texts, pc.or_(quotes, _is_null_value(texts, dialect)), dialect.quote)
+        return as_cells(texts, self._dialect, f"{self._name}: column {name!r}")
 
     def _lines(self, cells: list[pa.Array]) -> pa.Buffer:
         rows = pc.binary_join_element_wise(

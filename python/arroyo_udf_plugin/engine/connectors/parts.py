@@ -25,6 +25,7 @@ from ...author.options import bytes_of
 from ...errors import InvalidArgument, WrongCheckpoints
 from .described import Seconds
 from .folder import Folder, open_folder
+from .inputs import input_files
 from .interface import Fate, Json, LaterRows, Sealed, Stage, later_epochs
 from .location import location_of
 from .options import Reading, Writing
@@ -122,6 +123,12 @@ class Parts(WrittenOutput):
                         raise InvalidArgument(f"{rows.file}, row {rows.first + at}: {why}")
                     columns = [rows.batch.column(place) for place in places]
                     yield pa.RecordBatch.from_arrays(columns, names=schema.names).cast(schema)
+
+    def files(self) -> list[str]:
+        """The paths or URLs of the parts that can be seen, by name; none if there is no folder. Asks a store that does
+        not answer for a few seconds only. Raises InvalidArgument."""
+        found = input_files([self.path], self.format, may_lack=True)
+        return [file.name for file in found if _PART.fullmatch(file.name.rpartition("/")[2])]
 
     def _folder(self) -> Folder:
         return open_folder(location_of(self.path).admitted())

@@ -148,9 +148,11 @@ def replay_planned(
     stop: StopRequest | None = None,
     progress: Callable[[Progress], None] = lambda progress: None,
     progress_every: float | None = None,
+    at_least: int = 0,
 ) -> tuple[PipelineSummary, ReplayCounts]:
     """Runs the dead letters of a pipeline again that wait, from its checkpoints on and into its sinks. Plugins may be
     others by now: mended ones are what a replay is for. When all is done, it ends as a run that was stopped.
+    at_least: see `runner.run`.
 
     Raises InvalidArgument for a pipeline whose letters cannot be replayed, and what `run_pipeline` raises.
     """
@@ -168,6 +170,7 @@ def replay_planned(
         resume=True,
         allow_changed_plugin=True,
         replays=True,
+        at_least=at_least,
         stop=stop,
         progress=progress,
         progress_every=progress_every,

@@ -18,6 +18,7 @@ plan.py          opens source and plugins, and checks all: what the engine needs
 routing.py       which operators follow which
 inputs.py        the sources, open
 replayed.py      a pipeline whose source is its own dead letters
+edits.py         values that were changed in them before they run again
 hidden.py        a source whose partitions' names have no values of variables
 explain.py       the chain with its schemas, for people
 

@@ -30,6 +30,7 @@ from ..operators.blocks import Block, Columns
 from ..operators.grouped import LATE, WINDOW_OF
 from ..operators.stages import Dead
 from ..operators.watermarks import EventClock, StillTime
+from .edits import Edits, Origin, edited
 from .inputs import OpenInput
 from .plan import Planned
 
@@ -39,19 +40,17 @@ _LOOKS = 3600.0  # seconds between two looks for partitions; none are found
 _ROW = re.compile(r"(.+):(\d+)(?:-(\d+))?", re.DOTALL)
 _INSTEAD = "make them the source of a pipeline with sinks of its own instead"
 
-Origin = tuple[str, int]
-"""A file, and the number of a row."""
-
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
     """Which rows are replayed. rows: by file, numbers from the first to the second; none: all that wait.
 
-    again: those that were replayed before, too.
+    again: those that were replayed before, too. edits: what their columns have instead.
     """
 
     rows: Sequence[tuple[str, int, int]] = ()
     again: bool = False
+    edits: Edits = dataclasses.field(default_factory=dict)
 
     @classmethod
     def of(cls, texts: Sequence[str], again: bool) -> Choice:
@@ -71,14 +70,17 @@ class Choice:
         return not self.rows or any(file == other and first <= number <= last for other, first, last in self.rows)
 
     def check(self, origins: Iterable[Origin], place: str) -> None:
-        """Raises InvalidArgument if a row was chosen of which there is no letter."""
-        known = list(origins)
+        """Raises InvalidArgument if a row was chosen of which there is no letter, or one was changed and not chosen."""
+        known = set(origins)
         for file, first, last in self.rows:
             if not any(file == other and first <= number <= last for other, number in known):
                 what = f"row {first}" if first == last else f"row from {first} to {last}"
                 files = sorted({other for other, _ in known})[:3]
                 hint = f"; there are some of {', '.join(files)}" if files else ""
                 raise InvalidArgument(f"{place}: there is no dead letter of {file}, {what}{hint}")
+        for file, number in self.edits:
+            if (file, number) not in known or not self.has((file, number)):
+                raise InvalidArgument(f"{place}: {file}:{number} has new values, and is no row that is replayed")
 
 
 @dataclasses.dataclass
@@ -119,7 +121,9 @@ class LetterSource:
 
     def check(self, positions: Mapping[str, Json]) -> None:
         letters = self._read()
-        self._choice.check(_origins(letters), self.name)
+        origins = _origins(letters)
+        self._choice.check(origins, self.name)
+        self._edited(letters, origins)
 
     def open(self, partition: str, position: Json | None) -> Letters:
         letters = self._read()
@@ -143,7 +147,10 @@ class LetterSource:
         waiting = sorted(row for row in there if self._choice.again or there[row] > replayed.times(row))
         self._counts.replayed_before = len(there) - len(waiting)
         rows = letters.take(pa.array([latest[row] for row in waiting], pa.int64())).combine_chunks()
-        return Letters(rows, [(row, there[row]) for row in waiting], replayed, self._ended)
+        return Letters(self._edited(rows, waiting), [(row, there[row]) for row in waiting], replayed, self._ended)
+
+    def _edited(self, letters: pa.Table, origins: Sequence[Origin]) -> pa.Table:
+        return edited(letters, Columns(self.schema), origins, self._choice.edits)
 
     def close(self) -> None: ...
 
