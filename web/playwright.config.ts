@@ -12,9 +12,11 @@ export default defineConfig({
   outputDir: "test-results",
   use: {
     ...devices["Desktop Chrome"],
-    channel: undefined,
     viewport: { width: 1280, height: 900 },
-    launchOptions: { executablePath: process.env.CHROMIUM, args: ["--no-sandbox", "--disable-dev-shm-usage"] },
+    launchOptions: {
+      ...(process.env.CHROMIUM && { executablePath: process.env.CHROMIUM }),
+      args: ["--no-sandbox", "--disable-dev-shm-usage"],
+    },
     screenshot: "only-on-failure",
     trace: "retain-on-failure",
   },

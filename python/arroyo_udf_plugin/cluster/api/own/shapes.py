@@ -23,9 +23,9 @@ class Identity(Answer):
 FindingKind = Literal[
     "failed", "crash", "stuck", "blocked", "order", "stalled", "failing", "timeouts", "retries", "slow"
 ]
-"""failed: the job has ended so. crash: the worker dies. stuck: calls ignore their cancellation. blocked: a call holds the event loop. order: rows
-have ended, and wait for an earlier one. stalled: calls are under way, and none ends. failing, timeouts: rows end so.
-retries: rows wait for another call. slow: rows come faster than they leave."""
+"""failed: the job has ended so. crash: the worker dies. stuck: calls ignore their cancellation. blocked: a call holds
+the event loop. order: rows have ended, and wait for an earlier one. stalled: calls are under way, and none ends.
+failing, timeouts: rows end so. retries: rows wait for another call. slow: rows come faster than they leave."""
 
 
 class Finding(Answer):
