@@ -30,7 +30,7 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # whatever reads it would wait until the time is over
     signal.signal(signal.SIGTERM, _end)  # so that compilers end, too
     job = messages.JOB.validate_json(line)
-    answer: messages.Built | messages.PlanResult | messages.Replayed
+    answer: messages.Built | messages.PlanResult | messages.ReplayResult
     if isinstance(job, messages.PlanRequest):
         from . import planning
 

@@ -121,7 +121,7 @@ class PlanResult(_Message):
     warnings: list[str] = []
 
 
-class Replayed(_Message):
+class ReplayResult(_Message):
     """rows_in: letters that ran again. rows_out: written to each sink. failed: new dead letters. dropped, nulled: by
     other policies. The rest: see `ReplayCounts`.
 
