@@ -20,7 +20,7 @@ from arroyo_udf_plugin.cluster.api.dependencies import ApiParts
 from arroyo_udf_plugin.cluster.api.own import letters
 from arroyo_udf_plugin.cluster.database.database import Database
 from arroyo_udf_plugin.cluster.functions.builder import Builder
-from arroyo_udf_plugin.cluster.functions.messages import Replayed
+from arroyo_udf_plugin.cluster.functions.messages import ReplayResult
 from arroyo_udf_plugin.cluster.job_program import JobProgram
 from arroyo_udf_plugin.cluster.records import Records
 from arroyo_udf_plugin.host.policy import LETTER
@@ -318,8 +318,8 @@ def test_a_job_that_runs_or_will_is_not_replayed(api: Client, stored: Stored, st
 def test_a_replay_that_a_start_of_the_job_has_ended_says_so(
     api: Client, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def replay(*given: Any) -> Replayed:
-        return Replayed(error="another engine has resumed this pipeline", is_conflict=True)
+    async def replay(*given: Any) -> ReplayResult:
+        return ReplayResult(error="another engine has resumed this pipeline", is_conflict=True)
 
     monkeypatch.setattr(Builder, "replay", replay)
     answer = api.post(f"{path}/replay", json={})

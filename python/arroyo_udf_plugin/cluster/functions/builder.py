@@ -37,8 +37,8 @@ from .messages import (
     PlanRequest,
     PlanResult,
     PluginReference,
-    Replayed,
     ReplayRequest,
+    ReplayResult,
     SavedTable,
     TryRequest,
 )
@@ -199,16 +199,16 @@ class Builder:
             except (ChildFailed, pydantic.ValidationError) as error:
                 return PlanResult(errors=[Diagnostic(message=f"the query cannot be planned: {error}")])
 
-    async def replay(self, asked: Callable[[], ReplayRequest]) -> Replayed:
+    async def replay(self, asked: Callable[[], ReplayRequest]) -> ReplayResult:
         """asked: called in a thread when its turn has come; what it raises is raised. What is wrong with the replay is
         in the answer. Raises Busy."""
         async with self._children.working(self._children.plans) as child:
             job = await asyncio.to_thread(asked)
             job = job.model_copy(update={"libraries": str(self._libraries), "roots": self._roots})
             try:
-                return Replayed.model_validate_json(await child.answer(job))
+                return ReplayResult.model_validate_json(await child.answer(job))
             except (ChildFailed, pydantic.ValidationError) as error:
-                return Replayed(error=f"the replay has not ended: {error}; what it has committed stays: replay again")
+                return ReplayResult(error=f"the replay has not ended: {error}; what was done stays: replay again")
 
 
 def _key(definition: str, language: str) -> str:

@@ -175,7 +175,7 @@ Tried = TriedFunction | TriedRow | TryEnded
 TRIED: pydantic.TypeAdapter[Tried] = pydantic.TypeAdapter(Annotated[Tried, pydantic.Field(discriminator="kind")])
 
 
-class Replayed(_Message):
+class ReplayResult(_Message):
     """rows_in: letters that ran again. rows_out: written to each sink. failed: new dead letters. dropped, nulled: by
     other policies. The rest: see `ReplayCounts`.
 

@@ -16,14 +16,14 @@ from ...engine.execution.embedded import replay_planned
 from ...engine.pipeline.replayed import Choice
 from ...errors import ArroyoUdfError, Fenced, WrongCheckpoints
 from ..job_program import JobProgram
-from .messages import Replayed, ReplayRequest
+from .messages import ReplayRequest, ReplayResult
 from .opening import opened_job
 
 _OWN = "TMPDIR"
 """The child keeps its own: what it leaves there is removed with it."""
 
 
-def replayed(asked: ReplayRequest) -> Replayed:
+def replayed(asked: ReplayRequest) -> ReplayResult:
     """What is wrong is in the answer."""
     os.environ.update({name: text for name, text in asked.inherited.items() if name != _OWN} | asked.environment)
     os.chdir(asked.folder)
@@ -31,10 +31,10 @@ def replayed(asked: ReplayRequest) -> Replayed:
         try:
             return _replayed(asked)
         except (ArroyoUdfError, OSError) as error:
-            return Replayed(error=str(error), is_conflict=isinstance(error, Fenced | WrongCheckpoints))
+            return ReplayResult(error=str(error), is_conflict=isinstance(error, Fenced | WrongCheckpoints))
 
 
-def _replayed(asked: ReplayRequest) -> Replayed:
+def _replayed(asked: ReplayRequest) -> ReplayResult:
     rows = [(file, number, number) for file, number in asked.rows]
     edits = {(file, number): values for file, number, values in asked.edits}
     planned = opened_job(
@@ -52,7 +52,7 @@ def _replayed(asked: ReplayRequest) -> Replayed:
         summary, counts = replay_planned(planned, Choice(rows, asked.again, edits), at_least=asked.resume_at)
     progress = summary.progress
     operators = [operator.counts for operator in progress.operators]
-    return Replayed(
+    return ReplayResult(
         rows_in=progress.rows_in,
         rows_out=progress.rows_out,
         failed=progress.dead_letters + sum(one.dead_letters for one in operators),

@@ -42,7 +42,7 @@ from ...wishes import wanted
 from ..dependencies import ApiParts, Limit, ThePart, most
 from ..failures import Refusal
 from ..transport import JsonRoute
-from .shapes_letters import DeadLetter, DeadLetters, LetterColumn, Replay, ReplayPost, SkippedLetters
+from .shapes_letters import DeadLetter, LetterColumn, Replay, ReplayPost, ShownLetters, SkippedLetters
 
 router = fastapi.APIRouter(tags=["dead letters"], route_class=JsonRoute)
 _PATH = "/pipelines/{id}/dead_letters"
@@ -52,7 +52,7 @@ _MOST_TOLD = 3
 
 
 @router.get(_PATH)
-def dead_letters(parts: ThePart, id: str, limit: Limit = 100) -> DeadLetters:
+def dead_letters(parts: ThePart, id: str, limit: Limit = 100) -> ShownLetters:
     """The newest rows that have failed, and how many there are."""
     with parts.database.read() as session:
         program, environment = _opened(pipelines.get(session, id))
@@ -91,8 +91,8 @@ class _Shown:
         self._columns: list[LetterColumn] = []
         self._letters: list[DeadLetter] = []
 
-    def answer(self, place: str | None, why_not: list[str] | None = None) -> DeadLetters:
-        return DeadLetters(
+    def answer(self, place: str | None, why_not: list[str] | None = None) -> ShownLetters:
+        return ShownLetters(
             place=place,
             why_not="; ".join(why_not[:_MOST_TOLD]) if why_not else None,
             count=self._count,

@@ -37,7 +37,7 @@ class DeadLetter(Answer):
     bytes, is a text."""
 
 
-class DeadLetters(Answer):
+class ShownLetters(Answer):
     place: str | None
     """Their folder, as the query names it. null: this pipeline keeps none."""
     why_not: str | None
