@@ -31,7 +31,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _end)  # so that compilers end, too
     job = messages.JOB.validate_json(line)
 
-    def tell(answer: messages.Built | messages.PlanResult | messages.Tried | messages.Replayed) -> None:
+    def tell(answer: messages.Built | messages.PlanResult | messages.Tried | messages.ReplayResult) -> None:
         answers.write(answer.model_dump_json() + "\n")
         answers.flush()
 
