@@ -233,13 +233,13 @@ test-cluster:
 	@python=$$($(ENVIRONMENT)) && SEEDS=$(SEEDS) $$python -m pytest -q -m "cluster or server" tests/cluster
 
 web:
-	@python3 scripts/web.py build
+	@python3 web/tools/page.py build
 
 test-web: web
-	@python=$$($(ENVIRONMENT) 3.13) && $$python scripts/web.py check && $$python scripts/web.py test
+	@python=$$($(ENVIRONMENT) 3.13) && $$python web/tools/page.py check && $$python web/tools/page.py test
 
 web-pictures: web
-	@python=$$($(ENVIRONMENT) 3.13) && $$python scripts/web.py pictures
+	@python=$$($(ENVIRONMENT) 3.13) && $$python web/tools/page.py pictures
 
 # Random schedules for each scenario. The report at the end counts schedules, faults and crashes by file and line.
 SCHEDULES = 20

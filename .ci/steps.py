@@ -57,6 +57,7 @@ ENGINE = (
     *TOOLKIT,
     *rooms("connectors.py", "engine/", "failpoints.py", "pipeline.py", "testing/"),
 )
+BUILT_PAGE = tuple(f"web/{name}" for name in ("index.html", "package", "public/", "src/", "tools/", "vite.config.ts"))
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,7 @@ STEPS = (
         "package",
         "package REQUIRE_ALL=1",
         "sdist and wheels, each wheel installed elsewhere and used in three languages",
-        (*ENGINE, *rooms("cli/", "cluster/"), "web/", "README.md", "LICENSE-APACHE", "LICENSE-MIT"),
+        (*ENGINE, *rooms("cli/", "cluster/"), *BUILT_PAGE, "README.md", "LICENSE-APACHE", "LICENSE-MIT"),
     ),
     Step(
         "bench",

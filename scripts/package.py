@@ -37,6 +37,7 @@ LARGEST = 15_000_000  # bytes of a wheel
 STARTED = time.monotonic()
 WORK = ROOT / "build" / "package"
 DIST = ROOT / "build" / "dist"
+PAGE = ("arroyo_udf_plugin/_page/index.html", "arroyo_udf_plugin/_page/licenses.txt")
 
 TRIPS = "trip,miles,minutes\nhome,12,25\nwork,30,NA\nsea,140,120\n"
 SPEEDS = "trip,miles,minutes,speed\nhome,12,25,28.8\nwork,30,NA,\nsea,140,120,70\n"
@@ -123,6 +124,11 @@ def make_tools() -> pathlib.Path:
     return venv / "bin"
 
 
+def build_page() -> None:
+    step("building the web page")
+    run(sys.executable, ROOT / "web" / "tools" / "page.py", "build")
+
+
 def build_sdist(tools: pathlib.Path) -> pathlib.Path:
     step("building the sdist")
     shutil.rmtree(DIST, ignore_errors=True)
@@ -167,6 +173,9 @@ def check_sdist(sdist: pathlib.Path) -> None:
         files = {name.partition("/")[2]: content for name, content in members(archive)}
     check_paths(sdist.name, files)
     wanted = {"setup.py", "LICENSE-MIT", "LICENSE-APACHE", "native/Cargo.lock", "tests/conftest.py", "README.md"}
+    wanted |= {"web/package-lock.json", "web/src/main.tsx", *(f"python/{file}" for file in PAGE)}
+    if strange := [file for file in files if "/node_modules/" in file]:
+        fail(f"{sdist.name} contains {strange[0]}")
     if lacking := wanted - files.keys():
         fail(f"{sdist.name} lacks {', '.join(sorted(lacking))}")
 
@@ -186,7 +195,7 @@ def check_wheel(wheel: pathlib.Path) -> None:
     if strange:
         fail(f"{name} contains {', '.join(strange)}")
     vendored = "arroyo_udf_plugin/_sdk/vendor.tar.gz"
-    wanted = {vendored, "arroyo_udf_plugin/py.typed", "arroyo_udf_plugin/_cdef.py"}
+    wanted = {vendored, "arroyo_udf_plugin/py.typed", "arroyo_udf_plugin/_cdef.py", *PAGE}
     wanted |= {f"arroyo_udf_plugin/include/{header.name}" for header in (ROOT / "native" / "include").iterdir()}
     present = {re.sub(r"^[^/]*\.dist-info", "dist-info", file) for file in files}
     if lacking := (wanted | {f"dist-info/licenses/{file.name}" for file in ROOT.glob("LICENSE-*")}) - present:
@@ -322,6 +331,7 @@ def main() -> None:
     environment.check_tools()
     WORK.mkdir(parents=True, exist_ok=True)
     tools = make_tools()
+    build_page()
     sdist = build_sdist(tools)
     source = unpack(sdist)
     wheels = [build_wheel(tools, source, python) for python in pythons]

@@ -1,6 +1,6 @@
 import { defineConfig, devices } from "@playwright/test";
 
-// The browser is Debian's, which scripts/chromium.py finds or unpacks. Nothing else is downloaded.
+// The browser is Debian's, which tools/chromium.py finds or unpacks. Nothing else is downloaded.
 export default defineConfig({
   testDir: "e2e",
   fullyParallel: false,
@@ -11,6 +11,7 @@ export default defineConfig({
   reporter: [["list"]],
   outputDir: "test-results",
   use: {
+    actionTimeout: 20_000,
     ...devices["Desktop Chrome"],
     viewport: { width: 1280, height: 900 },
     launchOptions: {

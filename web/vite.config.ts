@@ -8,7 +8,7 @@ export default defineConfig({
     outDir: "../python/arroyo_udf_plugin/_page",
     emptyOutDir: true,
     target: "es2022",
-    chunkSizeWarningLimit: 600,
+    chunkSizeWarningLimit: 700,
   },
   server: { proxy: { "/api": "http://127.0.0.1:5115" } },
   test: { include: ["src/**/*.test.ts"], environment: "node" },

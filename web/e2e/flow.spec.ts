@@ -65,7 +65,7 @@ test.describe("with a login", () => {
     await write(page, "Definition in Python", PYTHON);
     await expect(page.getByText("mph is built.")).toBeVisible();
     await page.getByRole("tab", { name: "Try it" }).click();
-    await page.getByLabel("Rows").fill("[1400, 227]\n[1000, 0]\n[null, 3]");
+    await page.getByLabel("Rows", { exact: true }).fill("[1400, 227]\n[1000, 0]\n[null, 3]");
     await page.getByRole("button", { name: "Run" }).click();
     const rows = page.getByRole("table", { name: "What came of each row" }).getByRole("row");
     await expect(rows.nth(1)).toContainText("370.04");
@@ -92,7 +92,7 @@ test.describe("with a login", () => {
       await page.getByLabel("Language").selectOption({ label: language });
       await write(page, `Definition in ${language}`, definition);
       await expect(page.getByText(/(twice|half) is built\./)).toBeVisible({ timeout: 180_000 });
-      await page.getByLabel("Rows").fill(row);
+      await page.getByLabel("Rows", { exact: true }).fill(row);
       await page.getByRole("button", { name: "Run" }).click();
       await expect(page.getByRole("table", { name: "What came of each row" })).toContainText(result);
       await page.getByRole("button", { name: "Save" }).click();
@@ -109,7 +109,7 @@ test.describe("with a login", () => {
       "from arroyo_udf_plugin import udf\nimport ctypes\n\n\n@udf\ndef town(n: int) -> int:\n    return ctypes.string_at(n)[0]\n";
     await write(page, "Definition in Python", crash);
     await expect(page.getByText("town is built.")).toBeVisible();
-    await page.getByLabel("Rows").fill("[1]\n[2]");
+    await page.getByLabel("Rows", { exact: true }).fill("[1]\n[2]");
     await page.getByRole("button", { name: "Run" }).click();
     await expect(page.getByText("It has crashed.")).toBeVisible();
     await expect(page.getByRole("alert").getByText("SIGSEGV")).toBeVisible();
@@ -137,7 +137,7 @@ test.describe("with a login", () => {
     await page.getByRole("link", { name: "Functions" }).click();
     await page.getByRole("link", { name: "mph" }).click();
     await page.getByLabel("Take rows of a table").selectOption({ label: "flights" });
-    await expect(page.getByLabel("Rows")).toHaveValue("[1400,227]\n[760,116]");
+    await expect(page.getByLabel("Rows", { exact: true })).toHaveValue("[1400,227]\n[760,116]");
   });
 
   test("a query is written with help, previewed, and started", async ({ page, cluster }) => {
@@ -159,7 +159,7 @@ test.describe("with a login", () => {
     await page.getByRole("tab", { name: "Graph" }).click();
     await expect(page.locator(".react-flow__node").first()).toBeVisible();
     await page.getByRole("button", { name: "Preview" }).click();
-    await expect(page.getByRole("region", { name: "Rows" })).toContainText("speed");
+    await expect(page.getByRole("region", { name: "The latest rows" })).toContainText("speed");
     await look(page, "preview");
     await page.getByRole("button", { name: "Stop" }).click();
     await expect(page.getByRole("tabpanel").getByText("Stopped")).toBeVisible();
@@ -191,7 +191,7 @@ test.describe("with a login", () => {
     await expect(page.getByRole("button", { name: "Go back…" }).first()).toBeVisible();
     await look(page, "checkpoints");
     await page.getByRole("tab", { name: "Rows" }).click();
-    await expect(page.getByRole("region", { name: "Rows" })).toContainText("speed");
+    await expect(page.getByRole("region", { name: "The latest rows" })).toContainText("speed");
     await page.getByRole("tab", { name: "Log" }).click();
     await expect(page.getByText("Running").last()).toBeVisible();
     await look(page, "log");

@@ -12,7 +12,7 @@ test("the API is killed, and comes again", async ({ page, cluster }) => {
   await cluster.reaches(id, "Running");
   await page.goto(cluster.login());
   await page.goto(`${cluster.address}/pipelines/${id}?tab=rows`);
-  const rows = page.getByRole("region", { name: "Rows" });
+  const rows = page.getByRole("region", { name: "The latest rows" });
   await expect(rows.getByRole("cell").first()).toBeVisible();
   const newest = async () => Number(await rows.getByRole("cell").first().textContent());
   const before = await newest();

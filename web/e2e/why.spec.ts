@@ -40,11 +40,11 @@ INSERT INTO numbered SELECT raises(town) AS number FROM towns;`,
   await expect(page.getByRole("table")).toContainText("KeyError: 'moon'");
   await look(page, "letters");
   await page.getByRole("button", { name: "Edit…" }).first().click();
-  await page.getByLabel("town").fill("work");
+  await page.getByLabel("town", { exact: true }).fill("work");
   await page.getByRole("button", { name: "Change it for the replay" }).click();
   await expect(page.locator("mark")).toHaveText("work");
   await page.getByRole("button", { name: "Replay 1" }).click();
-  await expect(page.getByText("1 rows ran again, 1 are in the sinks.")).toBeVisible();
+  await expect(page.getByText("1 row ran again, 1 row came into the sinks.")).toBeVisible();
 });
 
 test("it raises: the page counts and shows the error", async ({ page, cluster }) => {
@@ -67,7 +67,7 @@ async def sevenths(n: int) -> int:
 
 test("it stalls: rows wait for one, by its number", async ({ page, cluster }) => {
   await cluster.function(
-    `${HEAD}@udf(ordered=True, timeout=None)
+    `${HEAD}@udf(ordered=True, timeout=600)
 async def stalls(n: int) -> int:
     if n == 20:
         await asyncio.Event().wait()
@@ -107,7 +107,7 @@ async def keeps_on(n: int) -> int:
 
 test("it blocks the event loop: the stack says where", async ({ page, cluster }) => {
   await cluster.function(
-    `${HEAD}@udf(timeout=None)
+    `${HEAD}@udf(timeout=600)
 async def blocks(n: int) -> int:
     if n % 25 == 0:
         time.sleep(1)

@@ -16,8 +16,12 @@ export class ApiError extends Error {
   }
 }
 
-const client = createClient<paths>({ baseUrl: "/api/", fetch: (request: Request) => fetch(request) });
-export const api = client;
+// The API takes changes as JSON alone, also where a request has no body.
+export const api = createClient<paths>({
+  baseUrl: "/api/",
+  headers: { "content-type": "application/json" },
+  fetch: (request: Request) => fetch(request),
+});
 
 /** The data of an answer. Throws ApiError. */
 export async function ask<Data>(

@@ -62,7 +62,7 @@ export const job = (id: string) =>
       if (found === undefined) throw new Error("the pipeline has no job");
       return found;
     },
-    refetchInterval: OFTEN,
+    refetchInterval: 5_000,
   });
 
 export const checkpoints = (id: string, jobId: string) =>
@@ -102,7 +102,7 @@ export const log = (id: string, jobId: string, level: "error" | "warn" | "info",
           params: { path: { id, job_id: jobId }, query: { level, limit } },
         }),
       ),
-    refetchInterval: 3_000,
+    refetchInterval: 5_000,
     placeholderData: keepPreviousData,
   });
 

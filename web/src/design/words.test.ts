@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { bytes, count, duration, rate } from "./words";
+import { ago, bytes, count, duration, rate, some } from "./words";
 
 test.each([
   [null, "–"],
@@ -26,5 +26,13 @@ test.each([
   [600, "10 min"],
   [null, "–"],
 ])("duration(%s)", (value, text) => expect(duration(value)).toBe(text));
+
+test("how long ago does not jump", () => {
+  expect(ago(3e6, 4.2e6)).toBe("1 s");
+  expect(ago(9e6, 4e6)).toBe("0 s");
+  expect(ago(0, 300e6)).toBe("5 min");
+});
+
+test("some rows", () => expect([0.5, 3, 1200].map(some)).toEqual(["0.5", "3", "1,200"]));
 
 test("count", () => expect(count(1_234_567.8)).toBe("1,234,568"));

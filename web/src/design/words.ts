@@ -52,9 +52,15 @@ export function moment(micros: number): string {
   return `${date.toLocaleDateString("sv")} ${date.toLocaleTimeString("en-GB")}`;
 }
 
-/** micros: since 1970. How long ago. */
+/** micros: since 1970. How long ago, in whole seconds at least. */
 export function ago(micros: number, now = Date.now() * 1e3): string {
-  return duration(Math.max(0, Math.round((now - micros) / 1e6)));
+  const seconds = Math.max(0, Math.round((now - micros) / 1e6));
+  return seconds < 10 ? `${seconds} s` : duration(seconds);
+}
+
+/** Some rows, or a mean of them: 0.5, 3, 1,200 */
+export function some(value: number): string {
+  return value < 10 && !Number.isInteger(value) ? value.toFixed(1) : count(value);
 }
 
 export function share(value: number): string {

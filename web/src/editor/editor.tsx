@@ -40,7 +40,11 @@ const colours = HighlightStyle.define([
 const look = EditorView.theme({
   "&": { fontSize: "0.8125rem", backgroundColor: "var(--surface)", color: "var(--ink)" },
   "&.cm-focused": { outline: "2px solid var(--focus)", outlineOffset: "-2px" },
-  ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.55", minHeight: "calc(var(--rows) * 1.55em + 1em)" },
+  ".cm-scroller": {
+    fontFamily: "var(--mono)",
+    lineHeight: "1.55",
+    minHeight: "calc(min(var(--rows), var(--most-rows)) * 1.55em + 1em)",
+  },
   ".cm-content": { caretColor: "var(--ink)" },
   ".cm-cursor": { borderLeftColor: "var(--ink)" },
   ".cm-gutters": { backgroundColor: "var(--surface)", color: "var(--ink-2)", border: "0" },
@@ -80,7 +84,7 @@ export function Editor({ label, language, value, onChange, marks = [], known, ro
   const view = useRef<EditorView>(null);
   const changed = useRef(onChange);
   changed.current = onChange;
-  const parts = useRef({ language: new Compartment() });
+  const parts = useRef({ language: new Compartment(), label: new Compartment() });
   const first = useRef({ value, known, language, label, readOnly: onChange === undefined });
 
   useEffect(() => {
@@ -103,7 +107,7 @@ export function Editor({ label, language, value, onChange, marks = [], known, ro
           syntaxHighlighting(colours),
           look,
           EditorView.lineWrapping,
-          EditorView.contentAttributes.of({ "aria-label": label }),
+          parts.current.label.of(named(label)),
           EditorState.readOnly.of(readOnly),
           keymap.of([
             ...closeBracketsKeymap,
@@ -130,6 +134,10 @@ export function Editor({ label, language, value, onChange, marks = [], known, ro
   }, [language, known]);
 
   useEffect(() => {
+    view.current?.dispatch({ effects: parts.current.label.reconfigure(named(label)) });
+  }, [label]);
+
+  useEffect(() => {
     const editor = view.current;
     if (editor && editor.state.doc.toString() !== value) {
       editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: value } });
@@ -149,6 +157,8 @@ export function Editor({ label, language, value, onChange, marks = [], known, ro
 
   return <div ref={place} style={{ "--rows": rows } as React.CSSProperties} />;
 }
+
+const named = (label: string) => EditorView.contentAttributes.of({ "aria-label": label });
 
 /** Lines and columns count from 1. Without a column, the whole line is marked. */
 function placed(state: EditorState, mark: Mark): Diagnostic {

@@ -7,7 +7,7 @@ const Editor = lazy(async () => ({ default: (await import("./editor")).Editor })
 
 export function LazyEditor(props: ComponentProps<typeof Loaded>) {
   return (
-    <div style={{ minHeight: `calc(${props.rows ?? 12} * 1.55 * 0.8125rem + 1em)` }}>
+    <div style={{ minHeight: `calc(min(${props.rows ?? 12}, var(--most-rows)) * 1.55 * 0.8125rem + 1em)` }}>
       <Suspense fallback={<pre className="panel-body">{props.value}</pre>}>
         <Editor {...props} />
       </Suspense>

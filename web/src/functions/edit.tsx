@@ -43,20 +43,21 @@ function FunctionScreen({ saved }: { saved: Udf | null }) {
   const [description, setDescription] = useState(saved?.description ?? "");
   const [side, setSide] = useState<Side>("try");
   const [deleting, setDeleting] = useState(false);
-  const settled = useSettled(definition, language === "rust" ? 1_200 : 500);
+  const written = useMemo(() => ({ definition, language }), [definition, language]);
+  const settled = useSettled(written, language === "rust" ? 1_200 : 500);
   const built = useQuery({
-    queryKey: ["build", language, settled],
-    queryFn: ({ signal }) => ask(api.POST("/v1/udfs/validate", { body: { definition: settled, language }, signal })),
-    enabled: mayRun && settled.trim() !== "",
+    queryKey: ["build", settled.language, settled.definition],
+    queryFn: ({ signal }) => ask(api.POST("/v1/udfs/validate", { body: settled, signal })),
+    enabled: mayRun && settled.definition.trim() !== "",
     staleTime: Number.POSITIVE_INFINITY,
     retry: false,
   });
   const errors = useMemo(() => built.data?.errors ?? [], [built.data]);
-  const marks = useMemo(() => (settled === definition ? marksOfBuild(errors) : []), [errors, settled, definition]);
+  const marks = useMemo(() => (settled === written ? marksOfBuild(errors) : []), [errors, settled, written]);
   useEffect(() => {
     if (errors.length > 0) setSide((now) => (now === "try" ? "build" : now));
   }, [errors]);
-  const isBuilt = built.data?.udf_name != null && settled === definition;
+  const isBuilt = built.data?.udf_name != null && settled === written;
   const isChanged =
     saved === null ||
     saved.definition !== definition ||
@@ -99,7 +100,7 @@ function FunctionScreen({ saved }: { saved: Udf | null }) {
   };
   const status = !mayRun
     ? "You may read it."
-    : settled !== definition || built.isFetching
+    : settled !== written || built.isFetching
       ? "Building…"
       : built.error
         ? "It was not built."
@@ -291,7 +292,7 @@ function Engines({ saved, name }: { saved: Udf | null; name: string | null }) {
       {known &&
         engines(known, parameters).map(({ engine, lines }) => (
           <div key={engine} className="stack-s">
-            <h3>{engine}</h3>
+            <h2>{engine}</h2>
             <pre className="code small" tabIndex={0}>
               {lines}
             </pre>

@@ -36,8 +36,8 @@ interface Box extends Record<string, unknown> {
   down: boolean;
 }
 
-const WIDTH = 172;
-const HEIGHT = 84;
+const WIDTH = 144;
+const HEIGHT = 80;
 /** Pixels below which a graph goes from top to bottom. */
 const NARROW = 640;
 const LOWEST = 200;
@@ -135,7 +135,7 @@ export default function PlanGraph({ graph, now, findings = [], chosen, onChoose 
         edges={edges}
         nodeTypes={TYPES}
         fitView
-        fitViewOptions={{ padding: 0.12, maxZoom: 1 }}
+        fitViewOptions={{ padding: 0.06, maxZoom: 1 }}
         minZoom={0.1}
         nodesDraggable={false}
         nodesConnectable={false}
@@ -161,7 +161,7 @@ interface Layout {
 
 function laidOut(graph: Graph, down: boolean): Layout {
   const layout = new dagre.graphlib.Graph();
-  layout.setGraph({ rankdir: down ? "TB" : "LR", nodesep: 24, ranksep: down ? 36 : 56 });
+  layout.setGraph({ rankdir: down ? "TB" : "LR", nodesep: 24, ranksep: down ? 32 : 44 });
   layout.setDefaultEdgeLabel(() => ({}));
   for (const node of graph.nodes) layout.setNode(String(node.node_id), { width: WIDTH, height: HEIGHT });
   for (const edge of graph.edges) layout.setEdge(String(edge.src_id), String(edge.dest_id));

@@ -14,18 +14,31 @@ const live = (id: string) => {
   return queryOptions({
     queryKey,
     queryFn: async ({ client, signal }): Promise<Live> => {
-      const before = client.getQueryData<Live>(queryKey)?.points ?? [];
-      const since = before.at(-1)?.at ?? 0;
+      const before = client.getQueryData<Live>(queryKey);
+      const known = before?.points ?? [];
+      const since = known.at(-1)?.at ?? 0;
       const got = await ask(
         api.GET("/v1/arroyo_udf/pipelines/{id}/live", { params: { path: { id }, query: { since } }, signal }),
       );
-      const points = [...before, ...got.points].filter((point) => point.at >= got.now - KEPT);
+      // Without news, what is shown stays as it is, unless a time goes on in it.
+      if (before && got.points.length === 0 && isQuiet(before, got)) return before;
+      const points = [...known, ...got.points].filter((point) => point.at >= got.now - KEPT);
       return { ...got, points };
     },
     refetchInterval: OFTEN,
     structuralSharing: false,
   });
 };
+
+const STILL = 5_000_000;
+
+function isQuiet(before: Live, got: Live): boolean {
+  const same = before.state === got.state && before.generation === got.generation && before.restarts === got.restarts;
+  const waits = before.points.at(-1)?.nodes.some((node) => node.oldest !== null) ?? false;
+  return (
+    same && got.now - before.now < (waits ? OFTEN * 1_000 : STILL) && got.complaints.length === before.complaints.length
+  );
+}
 
 export function useLive(id: string) {
   const answer = useQuery(live(id));

@@ -107,7 +107,7 @@ export function Checkpoints({ pipeline, job }: Props) {
             className="table-frame"
             style={{ maxHeight: "24rem", overflowY: "auto" }}
             tabIndex={0}
-            aria-label="Checkpoints"
+            aria-label="Checkpoints, the newest first"
           >
             <table className="table table-hover">
               <thead>

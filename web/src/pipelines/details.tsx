@@ -1,6 +1,7 @@
-import { useQuery } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { useMemo } from "react";
+import { useEffect, useMemo, useRef } from "react";
+import { ApiError } from "../api/client";
 import { type Finding, type Job, job as jobOf, type Pipeline, pipeline as pipelineOf } from "../api/queries";
 import type { Tab } from "../app/router";
 import { Failed, Notice, Panel, Tabs, Waiting } from "../design/parts";
@@ -27,8 +28,9 @@ export function PipelineDetails() {
   const { id } = route.useParams();
   const pipeline = useQuery(pipelineOf(id));
   const job = useQuery(jobOf(id));
-  if (pipeline.data && job.data) return <Details key={id} pipeline={pipeline.data} job={job.data} />;
-  const error = pipeline.error ?? job.error;
+  const gone = [pipeline.error, job.error].find((error) => error instanceof ApiError && error.status === 404);
+  if (pipeline.data && job.data && !gone) return <Details key={id} pipeline={pipeline.data} job={job.data} />;
+  const error = gone ?? pipeline.error ?? job.error;
   return error ? <Failed error={error} what="The pipeline cannot be shown." /> : <Waiting />;
 }
 
@@ -38,6 +40,16 @@ function Details({ pipeline, job }: { pipeline: Pipeline; job: Job }) {
   const live = useLive(pipeline.id);
   const findings = live.data?.findings ?? [];
   const state = live.data?.state ?? job.state;
+  // What happens is told by the live counts first: then all that shows the job asks again.
+  const client = useQueryClient();
+  const happened = live.data && `${live.data.state} ${live.data.generation}`;
+  const before = useRef(happened);
+  useEffect(() => {
+    if (before.current !== undefined && before.current !== happened) {
+      void client.invalidateQueries({ queryKey: ["pipelines", pipeline.id] });
+    }
+    before.current = happened;
+  }, [happened, client, pipeline.id]);
   const now = useMemo(() => {
     const last = live.points.at(-1);
     return new Map<number, NodeNow>(
@@ -54,7 +66,7 @@ function Details({ pipeline, job }: { pipeline: Pipeline; job: Job }) {
     );
   }, [live.points]);
   const functions = useMemo(
-    () => pipeline.graph.nodes.filter((each) => /Udf/.test(each.operator)).map((each) => each.node_id),
+    () => pipeline.graph.nodes.filter((each) => /Udf|^ArrowValue$/.test(each.operator)).map((each) => each.node_id),
     [pipeline.graph],
   );
   const shows = pipeline.graph.nodes.some((each) => each.operator.includes("preview"));

@@ -5,7 +5,7 @@ import type { Graph, Live, Pipeline, Point } from "../api/queries";
 import { Histogram } from "../charts/histogram";
 import { LazyCurves } from "../charts/lazy";
 import { Figure, Figures, Panel } from "../design/parts";
-import { ago, count, duration, moment, rate } from "../design/words";
+import { ago, count, duration, moment, rate, some } from "../design/words";
 import { nameOf } from "../graph/names";
 import { curve, latencies, nodeOf, outcome, rateNow, retries, rowsIn, rowsOut, states } from "../live/rates";
 import "./log.css";
@@ -147,7 +147,7 @@ function OneFunction({
             names={["in flight", "queued", "backing off", "held by order"]}
             colours={[1, 2, 4, 5]}
             curve={rows}
-            say={rate}
+            say={some}
           />
         </div>
         <div className="panel panel-body">

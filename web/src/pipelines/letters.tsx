@@ -229,11 +229,13 @@ function read(text: string, type: string, name: string): unknown {
   }
 }
 
+const rows = (total: number) => `${count(total)} row${total === 1 ? "" : "s"}`;
+
 function summary(done: Shape<"Replay">): string {
   const skipped = Object.entries(done.skipped)
     .filter(([, rows]) => rows > 0)
     .map(([why, rows]) => `${rows} ${why.replace("_", " ")}`);
-  const parts = [`${done.rows_in} rows ran again, ${done.rows_out} are in the sinks`];
+  const parts = [`${rows(done.rows_in)} ran again, ${rows(done.rows_out)} came into the sinks`];
   if (done.failed) parts.push(`${done.failed} failed again`);
   if (skipped.length) parts.push(`left out: ${skipped.join(", ")}`);
   return `${parts.join("; ")}.`;

@@ -52,6 +52,7 @@ export function Rows({ id, job }: { id: string; job: Job }) {
   }, [id, jobId, open]);
 
   const columns = [...new Set(seen.rows.flatMap(({ row }) => Object.keys(row)))];
+  const numeric = new Set(columns.filter((column) => seen.rows.some(({ row }) => typeof row[column] === "number")));
   return (
     <div className="stack-s">
       <p className="small quiet" role="status">
@@ -64,12 +65,12 @@ export function Rows({ id, job }: { id: string; job: Job }) {
             : `${count(seen.total)} rows${ended ? ", and no more" : ""}${seen.total > SHOWN ? `; the last ${SHOWN} are shown` : ""}`}
       </p>
       {seen.rows.length > 0 && (
-        <section className="table-frame rows" tabIndex={0} aria-label="Rows">
+        <section className="table-frame rows" tabIndex={0} aria-label="The latest rows">
           <table className="table">
             <thead>
               <tr>
                 {columns.map((column) => (
-                  <th key={column} scope="col">
+                  <th key={column} scope="col" className={numeric.has(column) ? "number" : ""}>
                     {column}
                   </th>
                 ))}
@@ -79,7 +80,7 @@ export function Rows({ id, job }: { id: string; job: Job }) {
               {seen.rows.toReversed().map(({ number, row }) => (
                 <tr key={number}>
                   {columns.map((column) => (
-                    <td key={column} className={typeof row[column] === "number" ? "number" : ""}>
+                    <td key={column} className={numeric.has(column) ? "number" : ""}>
                       {shown(row[column])}
                     </td>
                   ))}

@@ -10,7 +10,7 @@ const STATES = ["Running", "Stopped", "Finished", "Failed"];
 const SHOWN = 12;
 
 export function Timeline({ pipeline, job }: { pipeline: Pipeline; job: Job }) {
-  const { data } = useQuery(log(pipeline.id, job.id, "info", 200));
+  const { data } = useQuery({ ...log(pipeline.id, job.id, "info", 60), refetchInterval: 10_000 });
   const entries = (data?.data ?? [])
     .filter((entry) => entry.level !== "info" || STATES.includes(entry.message))
     .slice(0, SHOWN);

@@ -32,7 +32,7 @@ from ..functions.fair_queue import Busy
 from ..monitoring.exposition import Exposition
 from ..monitoring.stored import by_state, from_database
 from ..security import App, Guard
-from . import failures, health, own
+from . import failures, health, own, page
 from .checkpoints import router as checkpoints
 from .connectors import router as connectors
 from .dependencies import ApiParts
@@ -40,7 +40,6 @@ from .health import metrics_of
 from .health import router as ping
 from .jobs import router as jobs
 from .output import router as output
-from .page import page
 from .pipelines import router as pipelines
 from .profiles import router as profiles
 from .tables import router as tables
@@ -86,7 +85,7 @@ def create_app(parts: ApiParts) -> App:
         Route("/health/ready", health.ready),
         Route("/metrics", metrics_of(Exposition(known))),
         Mount("/api", api),
-        Route("/{path:path}", page),
+        Route("/{path:path}", page.file),
     ]
     outer = Starlette(routes=routes, lifespan=lifespan)
     outer.state.parts = parts

@@ -64,7 +64,7 @@ def _file(path: Path) -> _File:
     return _File(content, gzip.compress(content, mtime=0) if is_text else None, media_type)
 
 
-async def page(request: Request) -> Response:
+async def file(request: Request) -> Response:
     """A file of the page, or the page itself."""
     path = request.path_params.get("path", "")
     files = await run_in_threadpool(_files, BUILT)

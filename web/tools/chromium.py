@@ -11,11 +11,15 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sys
 from pathlib import Path
 
-import debian
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "scripts"))
 
-UNPACKED = Path(__file__).resolve().parent.parent / "build" / "chromium"
+import debian  # noqa: E402 (beside the other scripts)
+
+UNPACKED = ROOT / "build" / "chromium"
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 HOW_TO_GET_IT = "install it (Debian: apt-get install chromium)"
 

@@ -1,6 +1,6 @@
 """Prints the OpenAPI document of the API, from which the types of the web page are generated.
 
-python scripts/page_types.py > web/openapi.json
+python web/tools/openapi.py > web/openapi.json
 """
 
 from __future__ import annotations
