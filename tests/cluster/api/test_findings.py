@@ -8,7 +8,7 @@ import pytest
 
 from arroyo_udf_plugin.cluster.api.own.findings import findings
 from arroyo_udf_plugin.cluster.api.own.live import point_of
-from arroyo_udf_plugin.cluster.api.own.shapes import Finding, Point
+from arroyo_udf_plugin.cluster.api.own.shapes import Point, StreamFinding
 from arroyo_udf_plugin.cluster.records import Counted
 
 EDGES = [(0, 1), (1, 2)]
@@ -26,7 +26,7 @@ def point(second: float, generation: int = 1, source: dict[str, Any] | None = No
     return point_of(Counted(round(second * 1e6), {"generation": generation, "nodes": nodes}))
 
 
-def found(*points: Point, now: float | None = None) -> list[Finding]:
+def found(*points: Point, now: float | None = None) -> list[StreamFinding]:
     return findings(points, EDGES, round((points[-1].at / 1e6 if now is None else now) * 1e6))
 
 

@@ -9,28 +9,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import get_args
 
-from .shapes import Finding, FindingKind, NodeCounts, Point
+from .shapes import FindingKind, NodeCounts, Point, StreamFinding
 
 _ORDER: tuple[FindingKind, ...] = get_args(FindingKind)
 _OLD = 5_000_000
 """Microseconds after which one row is the reason why others wait."""
 _FULL = 0.5
 """The share of time in which a node could not hand on its rows: from here on, the one behind it is too slow."""
-_LATELY = 10_000_000
+LATELY = 10_000_000
 """Microseconds: what has not happened again since then is over."""
 
 
-def findings(points: Sequence[Point], edges: Sequence[tuple[int, int]], now: int) -> list[Finding]:
+def findings(points: Sequence[Point], edges: Sequence[tuple[int, int]], now: int) -> list[StreamFinding]:
     """points: the last ones, by time. edges: of the graph, from node to node."""
     if not points:
         return []
     after = points[-1]
-    lately = [point for point in points if point.generation == after.generation and point.at >= after.at - _LATELY]
+    lately = [point for point in points if point.generation == after.generation and point.at >= after.at - LATELY]
     before = lately[0]
     seconds = (after.at - before.at) / 1e6
     were = {} if before is after else {node.node_id: node for node in before.nodes}
     are = {node.node_id: node for node in after.nodes}
-    found: list[Finding] = []
+    found: list[StreamFinding] = []
     for node in after.nodes:
         sources = [are[source] for source, to in edges if to == node.node_id and source in are]
         fed = any(_share(were.get(source.node_id), source, seconds) >= _FULL for source in sources)
@@ -38,9 +38,11 @@ def findings(points: Sequence[Point], edges: Sequence[tuple[int, int]], now: int
     return sorted(found, key=lambda finding: _ORDER.index(finding.kind))
 
 
-def _of_node(was: NodeCounts | None, node: NodeCounts, seconds: float, now: int, is_fed: bool) -> Iterator[Finding]:
-    def finding(kind: FindingKind, text: str) -> Finding:
-        return Finding(kind=kind, node_id=node.node_id, name=node.name, text=text)
+def _of_node(
+    was: NodeCounts | None, node: NodeCounts, seconds: float, now: int, is_fed: bool
+) -> Iterator[StreamFinding]:
+    def finding(kind: FindingKind, text: str) -> StreamFinding:
+        return StreamFinding(kind=kind, node_id=node.node_id, name=node.name, text=text)
 
     more = _more(was, node)
     waited = 0 if node.oldest is None else now - node.oldest.since

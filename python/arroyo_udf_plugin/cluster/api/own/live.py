@@ -19,8 +19,8 @@ from ...records import Counted
 from ...reports import upgraded
 from ...states import State
 from ..dependencies import ApiParts, ThePart
-from .findings import findings
-from .shapes import Complaint, Finding, Live, NodeCounts, Oldest, Point
+from .findings import LATELY, findings
+from .shapes import Complaint, Live, NodeCounts, Point, StreamFinding, WaitingRow
 
 router = fastapi.APIRouter(tags=["page"])
 
@@ -35,6 +35,8 @@ _COMPLAINTS = (
     ("blocked", re.compile(r"^.*?(?P<text>(?:the event loop|a call).*blocked.*half a second.*):$")),
     ("failed", re.compile(r"^.*?a row failed, the first of its kind: (?P<text>.*)$")),
 )
+_WORDS = ("ignores its cancellation", "half a second", "the first of its kind")
+"""One of them is in each: most entries have none, and are not looked at line by line."""
 _FIELDS = re.compile(r" \[job_id=[^\]]*\]$")
 _NEW_LINE = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
 _MOST_COMPLAINTS = 20
@@ -55,8 +57,7 @@ def live(
     counted = parts.records.recent(job.id, _FEW)
     if not since or (len(counted) == _FEW and counted[0].at > since):
         counted = parts.records.numbers(job.id, max(since, time - _SHOWN))
-    points = [point_of(row) for row in counted]
-    found = findings(points[-_FEW:], edges_of(pipeline.graph), time) if State(status.state) is State.RUNNING else []
+    found = findings(_ends(counted), edges_of(pipeline.graph), time) if State(status.state) is State.RUNNING else []
     if (crash := _crash(status.state, status.restarts, status.failure_message, entries)) is not None:
         found = [crash, *found]
     return Live(
@@ -65,27 +66,36 @@ def live(
         state_since=status.state_since,
         generation=status.generation,
         restarts=status.restarts,
-        points=[point for point in points if point.at > since],
+        points=[point_of(row) for row in counted if row.at > since],
         findings=found,
         complaints=complaints,
     )
 
 
-def _crash(state: str, restarts: int, failure: str | None, entries: Sequence[JobLog]) -> Finding | None:
+def _crash(state: str, restarts: int, failure: str | None, entries: Sequence[JobLog]) -> StreamFinding | None:
     """A job that has failed, or whose worker dies again and again."""
     if failure is not None and state == State.FAILED:
-        return Finding(kind="failed", node_id=None, name="", text=failure)
+        return StreamFinding(kind="failed", node_id=None, name="", text=failure)
     if not restarts:
         return None
     error = next((entry.message for entry in entries if entry.level == "error"), "its worker has ended")
     again = f"started again {restarts} time{'' if restarts == 1 else 's'} in a row: {error}"
-    return Finding(kind="crash", node_id=None, name="", text=again)
+    return StreamFinding(kind="crash", node_id=None, name="", text=again)
 
 
 def latest_points(parts: ApiParts, job_id: str, generation: int) -> tuple[int, list[Point]]:
-    """The time, and the last points of a generation."""
-    counted = parts.records.recent(job_id, _FEW)
-    return now(), [point for point in map(point_of, counted) if point.generation == generation]
+    """The time, and the last point of a generation, after the one that it is to be compared with."""
+    return now(), [point for point in _ends(parts.records.recent(job_id, _FEW)) if point.generation == generation]
+
+
+def _ends(counted: Sequence[Counted]) -> list[Point]:
+    """The last count, after the first one of the time before it that findings look at. Few are made: it costs."""
+    if not counted:
+        return []
+    last = counted[-1]
+    generation = last.numbers.get("generation")
+    lately = [row for row in counted if row.at >= last.at - LATELY and row.numbers.get("generation") == generation]
+    return [point_of(row) for row in (lately[0], last)[len(lately) == 1 :]]
 
 
 def edges_of(graph: Mapping[str, Any]) -> list[tuple[int, int]]:
@@ -125,13 +135,15 @@ def _node(number: int, node: Mapping[str, Any]) -> NodeCounts:
         latency_max=node.get("latency_max", 0.0),
         lag=node.get("lag"),
         watermark=node.get("watermark"),
-        oldest=None if (oldest := node.get("oldest")) is None else Oldest.model_validate(oldest),
+        oldest=None if (oldest := node.get("oldest")) is None else WaitingRow.model_validate(oldest),
     )
 
 
 def _complaints(entries: Sequence[JobLog]) -> Iterator[Complaint]:
     """What runtimes have said, out of the output of workers: a line that is known, and those below it."""
     for entry in entries:
+        if not any(words in entry.details or words in entry.message for words in _WORDS):
+            continue
         lines = [_FIELDS.sub("", line) for line in (entry.details or entry.message).splitlines()]
         found: list[Complaint] = []
         for number, line in enumerate(lines):

@@ -26,7 +26,7 @@ from ..responses import job_of
 from ..shapes.pipelines import Language, StopType
 from .findings import findings
 from .live import edges_of, latest_points
-from .shapes import FunctionUse, Identity, Overview, PipelineRow, Point, Use
+from .shapes import FunctionUse, Identity, Overview, PipelineLine, Point, Use
 
 router = fastapi.APIRouter(tags=["page"])
 
@@ -64,14 +64,14 @@ def overview(
     return Overview(data=data, total=total, states=counts)
 
 
-def _row(parts: ApiParts, whole: WholeJob) -> PipelineRow:
+def _row(parts: ApiParts, whole: WholeJob) -> PipelineLine:
     pipeline, job, status = whole
     running = status.state not in TERMINAL
     now, points = latest_points(parts, job.id, status.generation) if running else (0, [])
     rates = _rates(points, now)
     found = findings(points, edges_of(pipeline.graph), now)
     told = job_of(pipeline.id, job, status)
-    return PipelineRow(
+    return PipelineLine(
         id=pipeline.id,
         job_id=job.id,
         name=pipeline.name,

@@ -28,7 +28,7 @@ the event loop. order: rows have ended, and wait for an earlier one. stalled: ca
 failing, timeouts: rows end so. retries: rows wait for another call. slow: rows come faster than they leave."""
 
 
-class Finding(Answer):
+class StreamFinding(Answer):
     """What holds a stream back, or goes wrong, at one node. The first of several is the worst."""
 
     kind: FindingKind
@@ -40,7 +40,7 @@ class Finding(Answer):
     """What is seen, in numbers, and what to do."""
 
 
-class PipelineRow(Answer):
+class PipelineLine(Answer):
     """A line of the list of pipelines. Rates are rows in a second."""
 
     id: str
@@ -57,7 +57,7 @@ class PipelineRow(Answer):
     """Into sinks."""
     lag: float | None
     """Seconds of event time by which the slowest node is behind the source."""
-    finding: Finding | None
+    finding: StreamFinding | None
     failure_reason: FailureReason | None
     waits_for: str | None
 
@@ -65,12 +65,12 @@ class PipelineRow(Answer):
 class Overview(Answer):
     """Some pipelines, the newest first, and how many there are that fit, by state."""
 
-    data: list[PipelineRow]
+    data: list[PipelineLine]
     total: int
     states: dict[str, int]
 
 
-class Oldest(Answer):
+class WaitingRow(Answer):
     """The row that a function has had longest: others wait for it where results keep their order."""
 
     file: str
@@ -103,7 +103,7 @@ class NodeCounts(Answer):
     latency_max: float
     lag: float | None
     watermark: Micros | None
-    oldest: Oldest | None
+    oldest: WaitingRow | None
 
 
 class Point(Answer):
@@ -134,7 +134,7 @@ class Live(Answer):
     restarts: int
     """In a row."""
     points: list[Point]
-    findings: list[Finding]
+    findings: list[StreamFinding]
     complaints: list[Complaint]
     """The newest first."""
 

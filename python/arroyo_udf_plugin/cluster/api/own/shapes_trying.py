@@ -46,7 +46,7 @@ class TryArgument(Answer):
     """As Arrow names it."""
 
 
-class TriedRow(Answer):
+class TryOutcome(Answer):
     outcome: Outcome
     """value: it has ended well. cancelled: it was not called, because a row before it has ended the process."""
     value: Any
@@ -68,7 +68,7 @@ class TryResult(Answer):
     """null: it cannot be built, or loaded. A blocking function is async. A table function's value is a list of rows."""
     errors: list[str]
     """What is wrong with the definition, a value, or the function's start: then no row was called. Or with its end."""
-    rows: list[TriedRow]
+    rows: list[TryOutcome]
     """Of an aggregate, one: all rows are one group."""
     micros: Micros
     """Of all rows, with the start of the function."""

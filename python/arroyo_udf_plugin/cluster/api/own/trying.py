@@ -16,7 +16,7 @@ from ..dependencies import ThePart
 from ..failures import Refusal
 from ..tables import opened
 from ..transport import JsonRoute
-from .shapes_trying import SampleField, TableSample, TriedRow, TryArgument, TryPost, TryResult
+from .shapes_trying import SampleField, TableSample, TryArgument, TryOutcome, TryPost, TryResult
 
 router = fastapi.APIRouter(tags=["functions"], route_class=JsonRoute)
 
@@ -34,7 +34,7 @@ async def try_function(parts: ThePart, asked: TryPost) -> TryResult:
         kind=None if function is None else function.function,
         errors=list(trial.errors),
         rows=[
-            TriedRow(outcome=row.outcome, value=row.value, error=row.error, micros=row.micros)
+            TryOutcome(outcome=row.outcome, value=row.value, error=row.error, micros=row.micros)
             for _, row in sorted(trial.rows.items())
         ],
         micros=trial.micros,
