@@ -181,7 +181,7 @@ test.describe("with a login", () => {
     await expect(row.locator("[data-name='out/s']")).toHaveText(/^(4|5)\d$/);
     await look(page, "pipelines");
     await row.getByRole("link", { name: "speeds" }).click();
-    await expect(page.locator(".part-now").first()).toContainText("rows/s");
+    await expect(page.locator(".part-now").first()).toContainText("/s");
     await look(page, "graph");
     await page.getByRole("tab", { name: "Functions" }).click();
     await expect(page.getByText("Rows/s by outcome")).toBeVisible();

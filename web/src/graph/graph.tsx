@@ -59,8 +59,8 @@ const Part = memo(({ data }: NodeProps<Node<Box>>) => {
       <div className="part-name">{nameOf(description)}</div>
       {now && (
         <div className="part-now">
-          <span>{rate(now.rowsOut || now.rowsIn)} rows/s</span>
-          {now.held > 0 && <span>{now.held} held</span>}
+          <span>{rate(now.rowsOut || now.rowsIn)}/s</span>
+          {now.held > 0 && <span>{rate(now.held)} held</span>}
         </div>
       )}
       <Handle type="source" position={down ? Position.Bottom : Position.Right} isConnectable={false} />
