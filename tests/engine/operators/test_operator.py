@@ -154,6 +154,36 @@ def test_in_flight_rows_are_emitted_at_the_end_of_the_input(functions: Any, open
     one.close()
 
 
+def test_the_oldest_row_is_known_and_for_how_long(functions: Any, opened: Gates) -> None:
+    """It is the one for which others wait. Its time is that of the first look that found it the oldest."""
+    one = operator(functions, ["in_order"])
+    assert one.oldest() is None  # it has not started
+    one.start()
+    assert one.oldest() is None
+    one.push(block([20, 21, 22]))
+    one.push(block([23]))
+    began = time.time()
+    first = one.oldest()
+    assert first is not None
+    opened.open([21])
+    assert one.take() == []  # 21 has ended, or will soon; 20 keeps it back
+    again = one.oldest()
+    assert again == first
+    origin = block([20]).origin
+    assert (first.file, first.row) == (origin.column("file")[0].as_py(), origin.column("row")[0].as_py())
+    assert abs(first.since - began) < gates.PATIENCE
+    opened.open([20, 22])
+    assert taken(one, all_of(3)) == [20, 21, 22]
+    last = one.oldest()
+    assert last is not None
+    assert last.since >= first.since
+    opened.open([23])
+    assert taken(one, all_of(1)) == [23]
+    assert one.oldest() is None
+    one.stop()
+    one.close()
+
+
 def test_results_leave_while_a_batch_waits_for_room(functions: Any, opened: Gates) -> None:
     """The function takes four rows at a time, and the batch has twelve."""
     one = started(functions, ["narrow"])
