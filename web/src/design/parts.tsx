@@ -120,6 +120,10 @@ export function Tabs<Name extends string>(props: {
 }) {
   const id = useId();
   const list = useRef<HTMLDivElement>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another tab is chosen
+  useEffect(() => {
+    list.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [props.chosen]);
   const move = (event: KeyboardEvent) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     const at = props.tabs.findIndex((tab) => tab.name === props.chosen);

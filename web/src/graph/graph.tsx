@@ -41,7 +41,7 @@ const HEIGHT = 80;
 /** Pixels below which a graph goes from top to bottom. */
 const NARROW = 640;
 const LOWEST = 200;
-const HIGHEST = 520;
+const HIGHEST = 640;
 
 const Part = memo(({ data }: NodeProps<Node<Box>>) => {
   const { operator, description, parallelism, now, finding, chosen, down } = data;

@@ -9,6 +9,7 @@ import { Button, Dialog, Failed, Field, Notice, useToast, Waiting } from "../des
 import { count } from "../design/words";
 import { shown } from "./rows";
 import { ENDED } from "./states";
+import "./log.css";
 
 type Letter = Shape<"DeadLetter">;
 const keyOf = (letter: { file: string; row: number }) => `${letter.file}:${letter.row}`;
@@ -128,7 +129,7 @@ export function Letters({ pipeline, job }: { pipeline: Pipeline; job: Job }) {
                         {letter.operator && ` in ${letter.operator}`}
                         {letter.attempts && letter.attempts > 1 ? `, ${letter.attempts} calls` : ""}
                       </div>
-                      <pre className="small">{letter.error}</pre>
+                      <pre className="small letter-error">{letter.error}</pre>
                     </td>
                     {data.columns.map((column) => (
                       <td key={column.name} className="mono">
