@@ -219,7 +219,9 @@ class Guard:
         security = self._security
         if security.tokens is None or scope["path"] in _PROBES:
             return ANYONE
-        if scope["method"] in _READS and (scope["path"] == _LOGIN or not scope["path"].startswith(_OURS)):
+        if scope["path"] == _LOGIN and scope["method"] == "GET":
+            return ANYONE
+        if scope["method"] in _READS and not scope["path"].startswith(_OURS):
             return ANYONE
         if "authorization" in headers:
             return security.caller_by_token(headers["authorization"])

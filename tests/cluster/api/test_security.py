@@ -146,8 +146,8 @@ def test_a_token_is_needed_everywhere_but_for_probes(guarded: Security) -> None:
     assert "arroyo-udf login" in error_of(answer)
     assert sender.get("/health/live").status_code == 200
     for wrong in ("Bearer", f"Bearer {TOKEN}x", f"Basic {TOKEN}", TOKEN, "Bearer ä".encode()):
-        assert sender.get("/", headers={"authorization": wrong}).status_code == 401
-    assert sender.get("/", headers={"authorization": f"bearer {TOKEN}"}).status_code == 200
+        assert sender.get("/api", headers={"authorization": wrong}).status_code == 401
+    assert sender.get("/api", headers={"authorization": f"bearer {TOKEN}"}).status_code == 200
 
 
 @pytest.mark.parametrize("path", ["/health/live", "/health/ready"])
@@ -165,17 +165,19 @@ def test_a_cookie_reads_and_changes_only_from_the_own_page(guarded: Security) ->
     value, sender = cookie_of(guarded), Sender(guarded)
     name = value.partition("=")[0]
     assert name == f"{COOKIE}_5115", "two clusters on one machine do not log each other's browsers out"
-    assert sender.get("/", headers={"cookie": value}).status_code == 200
+    assert sender.get("/api", headers={"cookie": value}).status_code == 200
     for method in ("POST", "PUT", "PATCH", "DELETE"):
         own = {"cookie": value, "origin": "http://localhost:5115"}
-        assert sender.request(method, "/", headers=own, json={}).status_code == 200
-        assert sender.request(method, "/", headers={"cookie": value}, json={}).status_code == 401
+        assert sender.request(method, "/api", headers=own, json={}).status_code == 200
+        assert sender.request(method, "/api", headers={"cookie": value}, json={}).status_code == 401
         listed = {"cookie": value, "origin": "http://localhost:3000"}
-        assert sender.request(method, "/", headers=listed, json={}).status_code == 401, "pages elsewhere need the token"
-    assert sender.get("/", headers={"cookie": value, "authorization": "Bearer x"}).status_code == 401
+        assert sender.request(method, "/api", headers=listed, json={}).status_code == 401, (
+            "pages elsewhere need the token"
+        )
+    assert sender.get("/api", headers={"cookie": value, "authorization": "Bearer x"}).status_code == 401
     other = cookie_of(Security(tokens=Tokens(Path("nowhere"), "another")))
     for wrong in (f"{name}=", f"{name}={TOKEN}", "x", f"{value}0", other, value.replace("configured", "owner")):
-        assert sender.get("/", headers={"cookie": wrong}).status_code == 401
+        assert sender.get("/api", headers={"cookie": wrong}).status_code == 401
 
 
 def test_an_address_with_nul_is_refused() -> None:

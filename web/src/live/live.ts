@@ -41,7 +41,8 @@ function isQuiet(before: Live, got: Live): boolean {
 }
 
 export function useLive(id: string) {
-  const answer = useQuery(live(id));
-  const points = useMemo(() => (answer.data ? untilNow(answer.data.points, answer.data.now) : []), [answer.data]);
-  return { ...answer, points };
+  // Only what is read here makes its screen draw again: not that a request has begun.
+  const { data } = useQuery(live(id));
+  const points = useMemo(() => (data ? untilNow(data.points, data.now) : []), [data]);
+  return { data, points };
 }
