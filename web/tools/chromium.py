@@ -48,7 +48,7 @@ def found() -> tuple[str, dict[str, str]]:
 
 
 def packages(apt: debian.Apt) -> list[str]:
-    """Chromium, a font, and those of their libraries that are not installed."""
-    wanted = ["chromium", "fonts-dejavu-core"]
+    """Chromium with its data, a font, and those of their libraries that are not installed."""
+    wanted = ["chromium", "chromium-common", "fonts-dejavu-core"]
     plan = apt("apt-get", "--simulate", "--no-install-recommends", "install", *wanted)
     return [*wanted, *sorted(set(re.findall(r"^Inst (\S+)", plan, re.MULTILINE)) - set(wanted))]
