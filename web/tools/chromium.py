@@ -39,7 +39,8 @@ def found() -> tuple[str, dict[str, str]]:
             debian.unpack(UNPACKED, packages)
         except debian.Missing as error:
             raise NoChromium(f"there is no Chromium, and {error}: {HOW_TO_GET_IT}") from None
-    libraries = [str(folder) for folder in sorted((UNPACKED / "usr" / "lib").glob("*-linux-gnu*"))]
+    # Some have a folder of their own, which the system's loader would know.
+    libraries = sorted({str(file.parent) for file in (UNPACKED / "usr" / "lib").glob("*-linux-gnu*/**/*.so*")})
     return str(program), {
         "LD_LIBRARY_PATH": os.pathsep.join(libraries),
         "FONTCONFIG_PATH": str(UNPACKED / "etc" / "fonts"),

@@ -1,5 +1,6 @@
 // A running function: what it has under way, what it holds and why, how its rows end, and what its runtime complains of.
 
+import { Link } from "@tanstack/react-router";
 import { useMemo } from "react";
 import type { Graph, Live, Pipeline, Point } from "../api/queries";
 import { Histogram } from "../charts/histogram";
@@ -49,7 +50,14 @@ export function FunctionPages({ pipeline, nodes, chosen, onChoose, live, points 
           ))}
         </fieldset>
       )}
-      <OneFunction key={node.node_id} id={node.node_id} title={nameOf(node.description)} live={live} points={points} />
+      <OneFunction
+        key={node.node_id}
+        pipeline={pipeline.id}
+        id={node.node_id}
+        title={nameOf(node.description)}
+        live={live}
+        points={points}
+      />
     </div>
   );
 }
@@ -61,11 +69,13 @@ const OUTCOMES = [
 ] as const;
 
 function OneFunction({
+  pipeline,
   id,
   title,
   live,
   points,
 }: {
+  pipeline: string;
   id: number;
   title: string;
   live: Live | undefined;
@@ -157,7 +167,15 @@ function OneFunction({
           <dl className="panel-body pairs">
             {Object.entries(now.outcomes).map(([name, rows]) => (
               <div key={name}>
-                <dt>{name.replace("_", " ")}</dt>
+                <dt>
+                  {name === "dead_letters" ? (
+                    <Link to="/pipelines/$id" params={{ id: pipeline }} search={{ tab: "letters" }}>
+                      dead letters
+                    </Link>
+                  ) : (
+                    name.replace("_", " ")
+                  )}
+                </dt>
                 <dd>{count(rows)}</dd>
               </div>
             ))}
