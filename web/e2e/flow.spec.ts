@@ -153,7 +153,7 @@ test.describe("with a login", () => {
     await editor.pressSequentially("\nSELECT tw");
     await expect(page.locator(".cm-tooltip-autocomplete")).toContainText("twice");
     await editor.press("Escape");
-    const query = `${table}\nSELECT counter, twice(CAST(counter AS BIGINT)) AS two, mph(CAST(counter AS BIGINT), 60) AS speed FROM numbers;`;
+    const query = `${table}\nSELECT counter, twice(CAST(counter AS BIGINT)) AS two, half(CAST(counter AS BIGINT)) AS half, mph(CAST(counter AS BIGINT), 60) AS speed FROM numbers;`;
     await write(page, "Query in SQL", query);
     await expect(page.getByText("The query can be planned.")).toBeVisible();
     await page.getByRole("tab", { name: "Graph" }).click();
