@@ -91,7 +91,7 @@ test("by keyboard alone", async ({ page, cluster }) => {
   await page.goto(`${cluster.address}/pipelines/${id}`);
   await page.getByRole("tab", { name: "Graph" }).focus();
   await page.keyboard.press("ArrowRight");
-  await expect(page).toHaveURL(/tab=functions/);
+  await expect(page).toHaveURL(/tab=rows/);
   await page.keyboard.press("ArrowLeft");
   await expect(page.getByRole("tab", { name: "Graph" })).toBeFocused();
   await page.getByRole("button", { name: "More" }).focus();

@@ -197,6 +197,8 @@ export function Dialog({ title, onClose, onSubmit, submit, bad, busy, error, chi
   );
 }
 
+const CloseMenu = createContext(() => {});
+
 /** A button with choices below it. Escape and a click elsewhere close it. */
 export function Menu({ label, children }: { label: ReactNode; children: ReactNode }) {
   const [open, setOpen] = useState(false);
@@ -228,27 +230,23 @@ export function Menu({ label, children }: { label: ReactNode; children: ReactNod
         {label} <span aria-hidden="true">▾</span>
       </Button>
       {open && (
-        <div
-          className="menu-list"
-          id={id}
-          role="menu"
-          onClick={() => setOpen(false)}
-          onKeyDown={() => undefined}
-          tabIndex={-1}
-        >
-          {children}
-        </div>
+        <CloseMenu value={() => setOpen(false)}>
+          <div className="menu-list" id={id} role="menu">
+            {children}
+          </div>
+        </CloseMenu>
       )}
     </div>
   );
 }
 
-export function MenuItem({ children, ...others }: ButtonHTMLAttributes<HTMLButtonElement>) {
-  return (
-    <button type="button" role="menuitem" className="menu-item" {...others}>
-      {children}
-    </button>
-  );
+export function MenuItem({ onClick, ...others }: ButtonHTMLAttributes<HTMLButtonElement>) {
+  const close = useContext(CloseMenu);
+  const choose: typeof onClick = (event) => {
+    close();
+    onClick?.(event);
+  };
+  return <button type="button" role="menuitem" className="menu-item" onClick={choose} {...others} />;
 }
 
 interface Toast {

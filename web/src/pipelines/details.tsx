@@ -10,7 +10,7 @@ import type { NodeNow } from "../graph/graph";
 import { LazyGraph } from "../graph/lazy";
 import { nameOf } from "../graph/names";
 import { useLive } from "../live/live";
-import { nodeOf, pressure, rateNow, rowsIn, rowsOut } from "../live/rates";
+import { pressure, rateNow, rowsIn, rowsOut } from "../live/rates";
 import { Actions } from "./actions";
 import { Checkpoints } from "./checkpoints";
 import { FunctionPages } from "./functions";
@@ -23,6 +23,8 @@ import { Timeline } from "./timeline";
 import "./workbench.css";
 
 const route = getRouteApi("/pipelines/$id");
+/** Operators that call functions of users. */
+const CALLS = /Udf|^ArrowValue$/;
 
 export function PipelineDetails() {
   const { id } = route.useParams();
@@ -65,15 +67,12 @@ function Details({ pipeline, job }: { pipeline: Pipeline; job: Job }) {
       ]),
     );
   }, [live.points]);
-  const functions = useMemo(
-    () => pipeline.graph.nodes.filter((each) => /Udf|^ArrowValue$/.test(each.operator)).map((each) => each.node_id),
-    [pipeline.graph],
-  );
+  const functions = useMemo(() => pipeline.graph.nodes.filter((each) => CALLS.test(each.operator)), [pipeline.graph]);
   const shows = pipeline.graph.nodes.some((each) => each.operator.includes("preview"));
   const keepsLetters = /\bdead_letters\b/i.test(pipeline.query);
   const tabs: { name: Tab; title: string }[] = [
     { name: "graph", title: "Graph" },
-    ...(functions.length || live.data ? [{ name: "functions" as const, title: "Functions" }] : []),
+    ...(functions.length || tab === "functions" ? [{ name: "functions" as const, title: "Functions" }] : []),
     ...(shows ? [{ name: "rows" as const, title: "Rows" }] : []),
     { name: "checkpoints", title: "Checkpoints" },
     { name: "errors", title: "Errors" },
@@ -82,9 +81,6 @@ function Details({ pipeline, job }: { pipeline: Pipeline; job: Job }) {
     { name: "query", title: "Query" },
   ];
   const choose = (tab: Tab, node?: number) => void navigate({ search: { tab, node }, replace: true });
-  const called = pipeline.graph.nodes.filter(
-    (each) => functions.includes(each.node_id) || nodeOf(live.points.at(-1), each.node_id)?.in_flight,
-  );
 
   return (
     <div className="stack">
@@ -121,7 +117,7 @@ function Details({ pipeline, job }: { pipeline: Pipeline; job: Job }) {
                 now={now}
                 findings={findings}
                 chosen={node}
-                onChoose={(id) => choose(functions.includes(id) ? "functions" : "graph", id)}
+                onChoose={(id) => choose(functions.some((each) => each.node_id === id) ? "functions" : "graph", id)}
               />
             </div>
             <Nodes pipeline={pipeline} now={now} />
@@ -131,7 +127,7 @@ function Details({ pipeline, job }: { pipeline: Pipeline; job: Job }) {
         {tab === "functions" && (
           <FunctionPages
             pipeline={pipeline}
-            nodes={called}
+            nodes={functions}
             chosen={node}
             onChoose={(id) => choose("functions", id)}
             live={live.data}
