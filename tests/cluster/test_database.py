@@ -429,6 +429,25 @@ def test_a_udf_has_a_library_that_is_known(each: Database) -> None:
         udfs.create(session, prefix="/", name="g", language="python", definition="", artifact="unknown")
 
 
+def test_a_udf_keeps_the_definitions_that_it_has_had(each: Database) -> None:
+    with each.begin() as session:
+        id = udfs.create(session, prefix="/", name="g", language="python", definition="0").id
+        other = udfs.create(session, prefix="/", name="h", language="c", definition="other").id
+        udfs.change(session, id, {"description": "what it does"})
+        udfs.change(session, id, {"definition": "1"})
+        udfs.change(session, id, {"definition": "1"})
+        udfs.change(session, id, {"language": "rust"})
+        kept = [(one.number, one.language, one.definition) for one in udfs.versions(session, id)]
+        assert kept == [(3, "rust", "1"), (2, "python", "1"), (1, "python", "0")]
+        for number in range(60):
+            udfs.change(session, id, {"definition": f"n {number}"})
+        numbers = [one.number for one in udfs.versions(session, id)]
+        assert (numbers[0], numbers[-1], len(numbers)) == (63, 14, 50)
+        udfs.delete(session, id)
+        assert udfs.versions(session, id) == []
+        assert len(udfs.versions(session, other)) == 1
+
+
 def test_old_previews_are_found_when_they_have_ended(each: Database) -> None:
     with each.begin() as session:
         made(session)

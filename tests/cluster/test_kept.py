@@ -86,6 +86,8 @@ def test_a_kept_database_becomes_one_of_this_program(load: Callable[[str], Datab
         (table,) = connections.tables(session, 10).rows
         (udf,) = udfs.listed(session)
         assert (profile.config, table.consumers, udf.artifact) == ({"uri": "a secret"}, 7, "ab" * 32)
+        (version,) = udfs.versions(session, udf.id)
+        assert (version.number, version.language, version.definition) == (1, udf.language, udf.definition)
         whole = pipelines.get(session, "pl_Running")
         assert whole.job.env_vars == {"TOKEN": "secret of the environment"}
         assert whole.pipeline.program["variables"] == {"CP_1_URI": "secret of a profile"}

@@ -115,6 +115,23 @@ test.describe("with a login", () => {
     await expect(page.getByRole("alert").getByText("SIGSEGV")).toBeVisible();
   });
 
+  test("a function keeps its versions", async ({ page, cluster }) => {
+    await page.goto(`${cluster.address}/functions`);
+    await page.getByRole("link", { name: "mph" }).click();
+    await write(page, "Definition in Python", PYTHON.replace("60.0", "3600.0"));
+    await expect(page.getByText("mph is built.")).toBeVisible();
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("tab", { name: "Versions" }).click();
+    const versions = page.getByRole("tabpanel").getByRole("listitem");
+    await expect(versions).toHaveText([/Version 2.*the saved one/, /Version 1/]);
+    await look(page, "versions");
+    await versions.nth(1).getByRole("button").click();
+    await expect(page.getByRole("textbox", { name: "Definition in Python" })).toContainText("* 60.0");
+    await expect(page.getByText("mph is built.")).toBeVisible();
+    await page.getByRole("button", { name: "Save" }).click();
+    await expect(versions).toHaveCount(3);
+  });
+
   test("a table is connected, sampled, and gives rows to try", async ({ page, cluster }) => {
     const path = cluster.file(
       "flights/one.json",

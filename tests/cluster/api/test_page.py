@@ -182,7 +182,11 @@ def test_a_function_knows_its_pipelines_and_its_library(shared: Client) -> None:
     assert library.headers["content-disposition"] == 'attachment; filename="libpage_one.so"'
     changed = definition.replace("return n", "return n + 1")
     assert shared.patch(f"/api/v1/udfs/{udf['id']}", json={"definition": changed}).status_code == 200
-    assert shared.get(url).json()["pipelines"] == [use | {"is_current": False}]
+    later = shared.get(url).json()
+    assert later["pipelines"] == [use | {"is_current": False}]
+    assert [(one["number"], one["definition"]) for one in later["versions"]] == [(2, changed), (1, definition)]
+    assert shared.patch(f"/api/v1/udfs/{udf['id']}", json={"description": "the same"}).status_code == 200
+    assert len(shared.get(url).json()["versions"]) == 2, "what it does has not changed"
     assert shared.get(f"{OWN}/udfs/udf_x").status_code == 404
 
 

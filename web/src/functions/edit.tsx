@@ -3,10 +3,11 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { useEffect, useMemo, useState } from "react";
-import { api, ask } from "../api/client";
+import { api, ask, type Shape } from "../api/client";
 import { type Language, type Udf, udfs, udfUse } from "../api/queries";
 import { useMay } from "../app/may";
 import { Button, Dialog, Failed, Field, Notice, Tabs, useSettled, useToast, Waiting } from "../design/parts";
+import { moment } from "../design/words";
 import { LazyEditor } from "../editor/lazy";
 import { marksOfBuild } from "../editor/marks";
 import { StateBadge } from "../pipelines/states";
@@ -30,7 +31,7 @@ export function EditFunction() {
   return <FunctionScreen key={id} saved={saved} />;
 }
 
-type Side = "try" | "build" | "use" | "engines";
+type Side = "try" | "build" | "use" | "versions" | "engines";
 
 function FunctionScreen({ saved }: { saved: Udf | null }) {
   const client = useQueryClient();
@@ -181,7 +182,12 @@ function FunctionScreen({ saved }: { saved: Udf | null }) {
             tabs={[
               { name: "try", title: "Try it" },
               { name: "build", title: `Build${errors.length ? ` (${errors.length})` : ""}` },
-              ...(saved ? [{ name: "use" as const, title: "Pipelines" }] : []),
+              ...(saved
+                ? [
+                    { name: "use" as const, title: "Pipelines" },
+                    { name: "versions" as const, title: "Versions" },
+                  ]
+                : []),
               { name: "engines", title: "Other engines" },
             ]}
             chosen={side}
@@ -192,6 +198,16 @@ function FunctionScreen({ saved }: { saved: Udf | null }) {
             </div>
             {side === "build" && <BuildOutput errors={errors} error={built.error} isBuilt={isBuilt} />}
             {side === "use" && saved && <Use id={saved.id} />}
+            {side === "versions" && saved && (
+              <Versions
+                id={saved.id}
+                written={written}
+                onTake={(version) => {
+                  setLanguage(version.language);
+                  setDefinition(version.definition);
+                }}
+              />
+            )}
             {side === "engines" && <Engines saved={saved} name={built.data?.udf_name ?? null} />}
           </Tabs>
         </div>
@@ -270,6 +286,43 @@ function Use({ id }: { id: string }) {
         </table>
       )}
     </div>
+  );
+}
+
+type Written = Pick<Shape<"FunctionVersion">, "language" | "definition">;
+
+function Versions({ id, written, onTake }: { id: string; written: Written; onTake: (version: Written) => void }) {
+  const { data, error } = useQuery(udfUse(id));
+  if (error) return <Failed error={error} what="The versions cannot be read." />;
+  if (!data) return <Waiting />;
+  return (
+    <ol className="stack-s">
+      {data.versions.map((version, at) => {
+        const isHere = version.definition === written.definition && version.language === written.language;
+        return (
+          <li key={version.number} className="panel">
+            <div className="panel-head">
+              <span>
+                <strong>Version {version.number}</strong>{" "}
+                <span className="small quiet">
+                  {moment(version.created_at)}
+                  {at === 0 && ", the saved one"}
+                </span>
+              </span>
+              <Button disabled={isHere} onClick={() => onTake(version)}>
+                {isHere ? "In the editor" : "Take it into the editor"}
+              </Button>
+            </div>
+            <details className="panel-body">
+              <summary>{LANGUAGES[version.language].name}</summary>
+              <pre className="code small" tabIndex={0}>
+                {version.definition}
+              </pre>
+            </details>
+          </li>
+        );
+      })}
+    </ol>
   );
 }
 

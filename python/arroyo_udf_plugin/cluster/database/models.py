@@ -311,6 +311,18 @@ class UdfRow(Base):
     updated_at: Mapped[int] = mapped_column(Micros)
 
 
+class UdfVersion(Base):
+    """A definition that a function has, or has had. number: from 1; the highest is the one that it has."""
+
+    __tablename__ = "udf_versions"
+
+    udf_id: Mapped[str] = mapped_column(ForeignKey("udfs.id", ondelete="CASCADE"), primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    language: Mapped[str] = mapped_column(String(8))
+    definition: Mapped[str] = mapped_column(Text)
+    created_at: Mapped[int] = mapped_column(Micros)
+
+
 class Leftover(Base):
     """A folder or URL that a deleted pipeline or function has left, and that is still to be removed."""
 

@@ -1,17 +1,21 @@
-"""UDFs that every query may call, and the libraries built of them."""
+"""UDFs that every query may call, the libraries built of them, and the definitions that they have had."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import delete as delete_rows
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from . import places
 from .database import now, tell_changes
 from .errors import NotFound, once
-from .models import UdfRow, new_id
+from .models import UdfRow, UdfVersion, new_id
+
+_KEPT = 50
+"""Versions of a function."""
 
 
 def create(
@@ -41,7 +45,30 @@ def create(
     session.add(udf)
     with once(f"there is a UDF {name} already: rename this one, or delete that one"):
         session.flush()
+    _note(session, udf)
     return udf
+
+
+def versions(session: Session, udf_id: str) -> Sequence[UdfVersion]:
+    """The newest first: that is the one that it has."""
+    query = select(UdfVersion).where(UdfVersion.udf_id == udf_id)
+    return session.scalars(query.order_by(UdfVersion.number.desc())).all()
+
+
+def _note(session: Session, udf: UdfRow) -> None:
+    """A definition that it did not have a moment ago. The oldest ones go."""
+    last = session.scalar(select(func.max(UdfVersion.number)).where(UdfVersion.udf_id == udf.id)) or 0
+    session.add(
+        UdfVersion(
+            udf_id=udf.id,
+            number=last + 1,
+            language=udf.language,
+            definition=udf.definition,
+            created_at=udf.updated_at,
+        )
+    )
+    session.execute(delete_rows(UdfVersion).where(UdfVersion.udf_id == udf.id, UdfVersion.number <= last + 1 - _KEPT))
+    session.flush()
 
 
 def listed(session: Session) -> Sequence[UdfRow]:
@@ -62,12 +89,15 @@ def change(session: Session, udf_id: str, changes: Mapping[str, Any]) -> UdfRow:
     then is removed later, by the controller. Raises NotFound, Taken."""
     row = get(session, udf_id)
     before = row.artifact
+    had = row.language, row.definition
     with once(f"there is a UDF {changes.get('name')} already: rename this one, or delete that one"):
         for name, value in changes.items():
             setattr(row, name, value)
         row.key = row.name.lower()
         row.updated_at = now()
         session.flush()
+    if had != (row.language, row.definition):
+        _note(session, row)
     if before is not None and before != row.artifact:
         tell_changes(session)
         places.release(session, [before])

@@ -26,7 +26,7 @@ from ..responses import job_of
 from ..shapes.pipelines import Language, StopType
 from .findings import findings
 from .live import edges_of, latest_points
-from .shapes import FunctionUse, Identity, Overview, PipelineLine, Point, Use
+from .shapes import FunctionUse, FunctionVersion, Identity, Overview, PipelineLine, Point, Use
 
 router = fastapi.APIRouter(tags=["page"])
 
@@ -112,13 +112,14 @@ def _passed(point: Point, way: str) -> int:
 
 @router.get("/udfs/{id}")
 async def function_use(parts: ThePart, id: str) -> FunctionUse:
-    """What a saved function looks like to a query, and the pipelines that have it: some may have an older one."""
+    """What a saved function looks like to a query; the pipelines that have it, of which some may have an older one; and
+    its versions."""
     name, language, built = await _built(parts, id)
 
-    def read() -> list[Use]:
+    def read() -> tuple[list[Use], list[FunctionVersion]]:
         with parts.database.read() as session:
             current = udfs.get(session, id).artifact
-            return [
+            uses = [
                 Use(
                     id=whole.pipeline.id,
                     name=whole.pipeline.name,
@@ -127,9 +128,19 @@ async def function_use(parts: ThePart, id: str) -> FunctionUse:
                 )
                 for whole, sha256 in rows.using(session, name)
             ]
+            return uses, [
+                FunctionVersion(
+                    number=row.number,
+                    language=cast("Language", row.language),
+                    definition=row.definition,
+                    created_at=row.created_at,
+                )
+                for row in udfs.versions(session, id)
+            ]
 
+    uses, versions = await run_in_threadpool(read)
     signature = None if built is None else built.signature
-    return FunctionUse(name=name, language=language, signature=signature, pipelines=await run_in_threadpool(read))
+    return FunctionUse(name=name, language=language, signature=signature, pipelines=uses, versions=versions)
 
 
 @router.get("/udfs/{id}/library", response_class=Response)

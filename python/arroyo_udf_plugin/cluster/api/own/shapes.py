@@ -148,9 +148,21 @@ class Use(Answer):
     is_current: bool
 
 
+class FunctionVersion(Answer):
+    """A definition that a function has, or has had."""
+
+    number: int
+    """From 1."""
+    language: Language
+    definition: str
+    created_at: Micros
+
+
 class FunctionUse(Answer):
     name: str
     language: Language
     signature: str | None
     """None: it cannot be built any more."""
     pipelines: list[Use]
+    versions: list[FunctionVersion]
+    """The newest first: that is the one that it has."""
