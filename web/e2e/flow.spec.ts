@@ -74,7 +74,7 @@ test.describe("with a login", () => {
     await look(page, "function");
     await page.getByRole("button", { name: "Save" }).click();
     await expect(page.getByRole("heading", { name: "mph", level: 1 })).toBeVisible();
-    await page.getByRole("tab", { name: "Other engines" }).click();
+    await page.getByRole("tab", { name: "Engines" }).click();
     await expect(page.getByText('duckdb.register(connection, "libmph.so")')).toBeVisible();
     const download = page.waitForEvent("download");
     await page.getByRole("link", { name: "Get libmph.so" }).click();

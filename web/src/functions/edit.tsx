@@ -188,7 +188,7 @@ function FunctionScreen({ saved }: { saved: Udf | null }) {
                     { name: "versions" as const, title: "Versions" },
                   ]
                 : []),
-              { name: "engines", title: "Other engines" },
+              { name: "engines", title: "Engines" },
             ]}
             chosen={side}
             onChoose={setSide}

@@ -5,7 +5,7 @@ import { Background, type Edge, Handle, type Node, type NodeProps, Position, Rea
 import "@xyflow/react/dist/base.css";
 import { memo, useLayoutEffect, useMemo, useRef, useState } from "react";
 import type { Finding, Graph } from "../api/queries";
-import { rate, share } from "../design/words";
+import { rate, share, some } from "../design/words";
 import { nameOf } from "./names";
 import "./graph.css";
 
@@ -60,7 +60,7 @@ const Part = memo(({ data }: NodeProps<Node<Box>>) => {
       {now && (
         <div className="part-now">
           <span>{rate(now.rowsOut || now.rowsIn)}/s</span>
-          {now.held > 0 && <span>{rate(now.held)} held</span>}
+          {now.held > 0 && <span>{some(now.held)} held</span>}
         </div>
       )}
       <Handle type="source" position={down ? Position.Bottom : Position.Right} isConnectable={false} />
