@@ -1,7 +1,7 @@
 """Symptoms that were seen in Arroyo's engine. An engine like this one could share them; it does not.
 
 The numbers are those of a list of 37 defects. ELSEWHERE says which test in another file stands for one, and OF_PAGES
-why no test can: it is a matter of a web page, and there is none yet.
+what our page does instead, where it is a matter of a page alone.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ELSEWHERE = {
     5: "../test_states.py::test_no_state_waits_for_ever",
     9: "../test_controller.py::test_jobs_are_taken_over_though_the_database_fails_meanwhile",
     14: "test_changes.py::test_14_a_restart_plans_anew_only_when_asked",
-    17: "test_openapi.py::test_the_document_is_the_only_page_and_loads_nothing_from_elsewhere",
+    17: "test_page.py::test_the_page_may_ask_no_other_host",
     20: "test_functions.py::test_the_same_text_is_built_once_and_a_damaged_library_again",
     28: "../test_states.py::test_force_stops_from_every_state",
     29: "../test_controller.py::test_a_deleted_pipeline_leaves_no_state",
@@ -48,8 +48,8 @@ ELSEWHERE = {
     36: "test_whole.py::test_a_preview_of_a_query_with_an_async_function_shows_its_rows",
 }
 OF_PAGES = {
-    16: "the page opens the output stream at a wrong address; the API names no addresses",
-    35: "the page combines two answers of different moments; an answer of the API is of one, and that of PATCH is new",
+    16: "it opens the output stream at the same place as all else of the API (web/src/pipelines/rows.tsx)",
+    35: "its buttons send what is written on them, whatever the last answer was (web/src/pipelines/actions.tsx)",
 }
 
 QUERY = "CREATE TABLE t WITH (connector = 'impulse'); SELECT counter FROM t;"
