@@ -79,8 +79,10 @@ test("who may read sees no button that he may not use", async ({ page, cluster }
   for (const name of ["Save", "Delete…", "Run"])
     await expect(page.getByRole("button", { name, exact: true })).toHaveCount(0);
   await page.getByRole("link", { name: "Connections" }).click();
-  await expect(page.getByRole("heading", { name: "No table yet" })).toBeVisible();
-  await expect(page.getByText("Connect one")).toHaveCount(0);
+  await expect(page.getByRole("heading", { name: "Connections", level: 1 })).toBeVisible();
+  await expect(page.getByText("Loading…")).toHaveCount(0);
+  for (const name of ["New table", "Connect one"]) await expect(page.getByRole("link", { name })).toHaveCount(0);
+  for (const name of ["Sample", "More"]) await expect(page.getByRole("button", { name })).toHaveCount(0);
   expect(refused).toEqual([]);
   await cluster.call("PATCH", `/pipelines/${id}`, { stop: "immediate" });
 });
