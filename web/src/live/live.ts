@@ -25,12 +25,18 @@ const live = (id: string) => {
       const points = [...known, ...got.points].filter((point) => point.at >= got.now - KEPT);
       return { ...got, points };
     },
-    refetchInterval: OFTEN,
+    refetchInterval: ({ state }) => (state.data && isFresh(state.data) ? 2 * OFTEN : OFTEN),
     structuralSharing: false,
   });
 };
 
 const STILL = 5_000_000;
+const FRESH = 1_000_000;
+
+/** Workers tell their counts every two seconds: who has just got some need not ask in between. */
+function isFresh({ now, points }: Live): boolean {
+  return now - (points.at(-1)?.at ?? 0) < FRESH;
+}
 
 function isQuiet(before: Live, got: Live): boolean {
   const same = before.state === got.state && before.generation === got.generation && before.restarts === got.restarts;
