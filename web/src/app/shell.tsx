@@ -16,7 +16,7 @@ const PLACES = [
 ] as const;
 
 export function Shell() {
-  const me = useQuery({ ...identity, refetchInterval: 3_000, retry: false });
+  const me = useQuery({ ...identity, refetchInterval: 5_000, retry: false });
   const [theme, toggle] = useTheme();
   const place = useRouterState({ select: (state) => state.location.pathname });
   const main = useRef<HTMLElement>(null);

@@ -38,6 +38,8 @@ interface Box extends Record<string, unknown> {
 
 const WIDTH = 144;
 const HEIGHT = 80;
+/** The share of back-pressure from which on an arrow says it: less is noise, and each label is measured. */
+const TOLD = 0.1;
 /** Pixels below which a graph goes from top to bottom. */
 const NARROW = 640;
 const LOWEST = 200;
@@ -115,14 +117,14 @@ export default function PlanGraph({ graph, now, findings = [], chosen, onChoose 
     () =>
       graph.edges.map((edge): Edge => {
         const pressure = now?.get(edge.src_id)?.pressure ?? 0;
-        const label = pressure >= 0.01 ? share(pressure) : edge.edge_type === "Forward" ? "" : edge.edge_type;
+        const label = pressure >= TOLD ? share(pressure) : edge.edge_type === "Forward" ? "" : edge.edge_type;
         return {
           id: `${edge.src_id}-${edge.dest_id}`,
           source: String(edge.src_id),
           target: String(edge.dest_id),
           label,
           className: pressure >= 0.5 ? "edge-bad" : pressure >= 0.1 ? "edge-warn" : "",
-          ariaLabel: `from ${edge.src_id} to ${edge.dest_id}${pressure >= 0.01 ? `: ${label} back-pressure` : ""}`,
+          ariaLabel: `from ${edge.src_id} to ${edge.dest_id}${pressure >= TOLD ? `: ${label} back-pressure` : ""}`,
         };
       }),
     [graph, now],
