@@ -172,6 +172,7 @@ test("the first view is small and quick, a thousand pipelines do not stutter, an
   await page.goto(`${cluster.address}/pipelines/${id}`);
   await expect(page.locator(".part-now").first()).toBeVisible();
   const nodes = await page.locator(".part").count();
+  // What a page does while it is loaded is not what it costs later.
   await page.waitForTimeout(3_000);
   await session.send("Performance.enable");
   const taken = async () => {
@@ -180,6 +181,7 @@ test("the first view is small and quick, a thousand pipelines do not stutter, an
   };
   const api = apiSeconds(cluster.data);
   const start = [await taken(), api(), Date.now()] as const;
+  // The time over which is measured; nothing is expected to happen in it.
   await page.waitForTimeout(15_000);
   const seconds = (Date.now() - start[2]) / 1_000;
   const [browser, server] = [((await taken()) - start[0]) / seconds, (api() - start[1]) / seconds];
