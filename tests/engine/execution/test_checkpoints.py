@@ -333,8 +333,8 @@ def test_states_of_slices_are_shared_out_over_another_number_of_slices() -> None
     assert states(2) == [[(b"state 0", b"state 2")], [(b"state 1",)]]
     assert states(5) == [[(b"state 0",)], [(b"state 1",)], [(b"state 2",)], [()], [()]]
     assert states(1) == [[(b"state 0", b"state 1", b"state 2")]]
-    gathered = [resumed.states(place, 2, gathered=[0]) for place in range(2)]
-    assert gathered == [([(7, 7, 7)], [(b"state 0", b"state 1", b"state 2")]), ([(7, 7, 7)], [()])]
+    by_keys = [resumed.states(place, 2, shared=[0]) for place in range(2)]
+    assert by_keys == [([(7, 7, 7)], [(b"state 0", b"state 1", b"state 2")])] * 2, "each takes its key groups of all"
     assert resumed.latest is not None
     assert resumed.latest.positions == {"p0": {"next": 3}, "p1": {"next": 3}, "p2": {"next": 3}}
     assert b"others" not in resumed.latest.written(), "older programs read epochs of one source"

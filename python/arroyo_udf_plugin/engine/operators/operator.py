@@ -173,6 +173,11 @@ class Operator:
         self._is_at_end = True
 
     @property
+    def is_drained(self) -> bool:
+        """Whether nothing comes out until something more is pushed."""
+        return self.held_rows == 0
+
+    @property
     def is_finished(self) -> bool:
         """Everything that was pushed before `finish` has been taken (O5)."""
         return self._is_at_end and all(stage.is_empty for stage in self.stages)

@@ -27,6 +27,8 @@ from ...host.function import Function
 from ..connectors.cells import CellType
 from ..connectors.unnamed import LARGE, Data, mapped
 from ..datafusion.tokens import without_layout
+from ..windows.key_groups import COUNT, GroupRange
+from ..windows.spans import later
 from . import keys
 from .blocks import Block, Given
 from .keys import KEY
@@ -90,6 +92,27 @@ class StateIdentity:
 
 
 @dataclasses.dataclass(frozen=True)
+class Passed:
+    """How far the windows of some key groups are. watermark: that they have taken. closed: up to which time they have
+    left. None: they have not begun."""
+
+    range: GroupRange
+    watermark: int | None
+    closed: int | None
+
+    def within(self, range_: GroupRange) -> Self:
+        return dataclasses.replace(self, range=self.range.common(range_))
+
+    def is_further(self, watermark: int | None, closed: int | None) -> bool:
+        return later(self.watermark, watermark) != watermark or later(self.closed, closed) != closed
+
+    def moved_on(self, watermark: int | None, closed: int | None) -> Self:
+        return dataclasses.replace(
+            self, watermark=later(self.watermark, watermark), closed=later(self.closed, closed)
+        )
+
+
+@dataclasses.dataclass(frozen=True)
 class FunctionSnapshot:
     """What a snapshot has of one function.
 
@@ -97,6 +120,7 @@ class FunctionSnapshot:
     watermarks: that have not left, each with the id of the first row after it. latest: the latest of all.
     rows: that have not left, with their ids, which rise; to be asked for once. is_former: the state had no keys; they
         are lineage and ids.
+    passed: of windows, how far they are, by key groups. Earlier programs had all groups in one slice, and say nothing.
     """
 
     identity: StateIdentity
@@ -106,6 +130,7 @@ class FunctionSnapshot:
     latest: int | None
     rows: Iterable[tuple[pa.UInt64Array, Block]]
     is_former: bool = False
+    passed: Sequence[Passed] = ()
 
     def up_to(self, time: float | None) -> Self:
         """With watermarks that are not above this one; None: without."""
@@ -150,6 +175,10 @@ def _write(sink: Any, stages: Sequence[tuple[FunctionSnapshot, Given]]) -> None:
             "latest": kept.latest,
             "columns": _meanings(schema.names, given),
         }
+        if kept.passed:
+            about["passed"] = [
+                [entry.range.first, entry.range.last, entry.watermark, entry.closed] for entry in kept.passed
+            ]
         with pa.ipc.new_stream(sink, schema.with_metadata({_KEY: json.dumps(about).encode()})) as stream:
             for ids, block in kept.rows:
                 columns = [_plain(column) for column in block.rows.columns[: len(given.schema)]]
@@ -233,9 +262,30 @@ def _read(stream: Any, given: Given, name: str) -> FunctionSnapshot:
         raise ValueError(f"row {last} is not below the next id {next_id}")
     watermarks = [(int(first), None if time is None else int(time)) for first, time in about.pop("watermarks")]
     latest = about.pop("latest")
+    passed = [_read_passed(*entry) for entry in about.pop("passed", ())]
     return FunctionSnapshot(
-        StateIdentity(**about), lineage, next_id, watermarks, None if latest is None else int(latest), rows, is_former
+        StateIdentity(**about),
+        lineage,
+        next_id,
+        watermarks,
+        None if latest is None else int(latest),
+        rows,
+        is_former,
+        passed,
     )
+
+
+def _read_passed(first: int, last: int, watermark: int | None, closed: int | None) -> Passed:
+    """Raises ValueError for key groups that there are not."""
+    if not 0 <= first <= last < COUNT:
+        raise ValueError(f"there are no key groups from {first} to {last}")
+    return Passed(GroupRange(first, last), *(None if time is None else int(time) for time in (watermark, closed)))
+
+
+def lowest(times: Iterable[int | None]) -> int | None:
+    """None: some have not begun, or there are none."""
+    every = list(times)
+    return None if None in every else min((time for time in every if time is not None), default=None)
 
 
 @dataclasses.dataclass(frozen=True)

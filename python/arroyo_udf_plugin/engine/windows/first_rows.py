@@ -12,7 +12,7 @@ Assumes: a hash of 128 bits is not the same for two keys.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,7 +27,8 @@ from .timed_rows import AT, TimedRows, steps
 
 _KEY, _TIME = pa.field("__key", pa.binary(16)), pa.field("__time", pa.timestamp("ns"))
 _KNOWN = pa.schema([_KEY, _TIME])
-_KNOWN_ROW = pa.field("__known", pa.list_(pa.struct(list(_KNOWN))))
+KNOWN_KEYS = "__known"
+_KNOWN_ROW = pa.field(KNOWN_KEYS, pa.list_(pa.struct(list(_KNOWN))))
 _BUCKETS = 8  # of what is known
 _SHORTEST = 1_000_000_000  # of them
 _WAITING = 10_000_000_000  # of rows that wait
@@ -174,6 +175,17 @@ class First:
     def size(self) -> int:
         """The bytes of what is kept."""
         return self._storage.memory + self._storage.disk
+
+
+def known_keys_within(rows: pa.RecordBatch, is_chosen: Callable[[pa.Array], pa.BooleanArray]) -> pa.RecordBatch:
+    """Of rows that `kept` has of known keys: those with chosen hashes."""
+    place = rows.schema.get_field_index(KNOWN_KEYS)
+    keys = rows.column(place).flatten()
+    chosen = keys.filter(is_chosen(keys.field(0)))
+    together = pa.ListArray.from_arrays(pa.array([0, len(chosen)], pa.int32()), chosen)
+    columns = [pa.nulls(1, type_) for type_ in rows.schema.types]
+    columns[place] = together.cast(_KNOWN_ROW.type)
+    return pa.RecordBatch.from_arrays(columns, schema=rows.schema)
 
 
 def _plain(type_: pa.DataType) -> pa.DataType:

@@ -73,8 +73,8 @@ class DescribedOperator(Described):
 
     inputs_key: ClassVar[str] = ""
     """Of one with several inputs: the keys that name them, for people."""
-    gathers: ClassVar[bool] = False
-    """Whether it works in the first slice, for all slices."""
+    exchanges: ClassVar[bool] = False
+    """Whether slices exchange rows in front of it, so that those of one key are in one slice."""
     adds_to_rows: ClassVar[bool] = False
     """Whether it adds columns to the same rows, and calls functions for them."""
     is_query: ClassVar[bool] = False
@@ -96,6 +96,11 @@ class DescribedOperator(Described):
     @property
     def default_name(self) -> str:
         return self.type
+
+    @property
+    def gathers(self) -> bool:
+        """Whether it needs all rows together, without keys: it works in the first slice, for all slices."""
+        return False
 
     @property
     def is_of_one_time(self) -> bool:
@@ -145,7 +150,7 @@ _NOT_ASKED = frozenset(
 class WaitingOperator(DescribedOperator):
     """An operator whose rows wait until the watermark has passed their window."""
 
-    gathers: ClassVar[bool] = True
+    exchanges: ClassVar[bool] = True
     later: ClassVar[frozenset[str]] = frozenset({"allowed_lateness"})
 
     on_error: Literal["fail", "drop", "dead_letter"] = "fail"
