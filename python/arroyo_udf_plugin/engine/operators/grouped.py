@@ -266,7 +266,7 @@ class GroupStage(RunningStage):
 
     def _begin_close(self, all_of_them: bool = False) -> None:
         """Of a query over all rows, only the slice that has got them answers."""
-        self._closing = iter([list(self._windows.close(all_of_them))] if self.range else ())  # TEMP
+        self._closing = (list(self._windows.close(all_of_them)) for _ in [1] if self.range)  # TEMP
 
     def _close(self) -> None:
         """The next results of windows that are over, as many as may be in memory; behind the last, the watermark."""
