@@ -31,7 +31,7 @@ from ..connectors.unnamed import Data
 from ..operators.blocks import Block
 from ..operators.operator import Operator
 from ..operators.routes import Place, is_source, number_of_source, place_of_source
-from ..operators.stages import AsyncStage, Dead
+from ..operators.stages import AsyncStage, Dead, RunningStage
 from ..operators.watermarks import Lowest, Watermark
 from .checkpoint_statistics import SliceSpans
 from .counters import NodeCounter, SliceNumbers
@@ -54,7 +54,7 @@ class Slice:
     under way, the error that ends the slice, "ended" at its end.
     read: called with the number of rows of each batch that was read. moved: called when something begins to move,
     and when it has moved.
-    is_moving: rows are between two stages. A sink, or a database, may keep them there for a while.
+    is_moving: rows are between two stages. A sink may keep them there for a while.
     close_errors: texts of Contexts whose `close` has failed, after the end.
     """
 
@@ -102,7 +102,7 @@ class Slice:
         self._is_running = False
 
         self._wake = asyncio.Event()
-        self._waits: dict[tuple[Runtime, str], asyncio.Task[None]] = {}
+        self._waits: dict[tuple[RunningStage | Runtime, str], asyncio.Task[None]] = {}
         self._late: set[AsyncStage] = set()
         self._is_draining = False
         self._is_quiet = False
@@ -235,7 +235,7 @@ class Slice:
                 if is_ready:
                     await asyncio.sleep(0)  # readers and requests have their turn
                 else:
-                    self._await_runtimes()
+                    self._await_results()
                     await self._wake.wait()
             if self._ending == "drain":
                 await asyncio.gather(*(task for (_, what), task in self._waits.items() if what == "end"))
@@ -432,24 +432,24 @@ class Slice:
 
     # ---- Waiting ----
 
-    def _await_runtimes(self) -> None:
+    def _await_results(self) -> None:
         """Wakes for results that can be handed on, and for room in runtimes that have refused rows."""
         for place, operator in enumerate(self.operators):
             if operator.held_rows and self.has_room_after(place):
                 for stage in operator.waiting:
-                    self._await(stage.runtime, "results", stage.wait_results)
+                    self._await(stage, "results", stage.wait_results)
                 for runtime in operator.wanting_room:
                     self._await(runtime, "room", runtime.wait_room_async)
 
-    def _await(self, runtime: Runtime, what: str, wait: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        task = self._waits.get((runtime, what))
+    def _await(self, waited: RunningStage | Runtime, what: str, wait: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        task = self._waits.get((waited, what))
         if task is not None and not task.done():
             return
         if task is not None:
             task.result()  # raises what has failed
         task = self._loop.create_task(wait())
         task.add_done_callback(lambda _: self._wake.set())
-        self._waits[runtime, what] = task
+        self._waits[waited, what] = task
 
     # ---- A moment ----
 
