@@ -35,6 +35,7 @@ from ..operators.stages import AsyncStage, Dead, RunningStage
 from ..operators.watermarks import Lowest, Watermark
 from .checkpoint_statistics import SliceSpans
 from .counters import NodeCounter, SliceNumbers
+from .drift import Drift
 from .gathering import Gathering, Inlet, Outlet
 from .planned import PlannedPipeline
 from .reading import SourceReading
@@ -49,7 +50,8 @@ _LOST_AFTER = 1.0  # seconds without the last rows, before their plugin is asked
 class Slice:
     """Slice `place`.
 
-    gathering: how rows get from one slice to another. letters: the sink of dead letters, one of `sinks`.
+    gathering: how rows get from one slice to another. drift: of all sources. letters: the sink of dead letters, one of
+    `sinks`.
     tell: called in the slice's thread, with its place, and "quiet" as soon as there is nothing more to read and nothing
     under way, the error that ends the slice, "ended" at its end.
     read: called with the number of rows of each batch that was read. moved: called when something begins to move,
@@ -63,6 +65,7 @@ class Slice:
         place: int,
         planned: PlannedPipeline,
         gathering: Gathering,
+        drift: Drift,
         sinks: Sequence[Sink],
         letters: Sink | None,
         tell: Tell,
@@ -81,6 +84,7 @@ class Slice:
         self.close_errors: list[str] = []
         self.is_moving = False
         self._planned, self.letters, self._tell, self._read, self._moved = planned, letters, tell, read, moved
+        self._drift = drift
         self.outputs = [sink for sink in sinks if sink is not letters]
         self.numbers = SliceNumbers(len(planned.inputs), len(self.operators), len(self.outputs))
         self._readings: dict[Place, SourceReading] = {}  # by the places of their sources
@@ -200,7 +204,8 @@ class Slice:
             operator.start()
         for number, (input, shares) in enumerate(zip(self._planned.inputs, self._shares, strict=True)):
             source, before = place_of_source(number), watermarks[number] if watermarks else ()
-            reading = self._readings[source] = SourceReading(input, source, shares, self.place, self, before)
+            reading = SourceReading(input, source, shares, self.place, self, before, self._drift)
+            self._readings[source] = reading
             self.numbers.sources[number].watermark = reading.watermark
 
     def _is_in_front(self, place: int) -> bool:
@@ -226,6 +231,7 @@ class Slice:
             if self._routes.gathering:
                 reading.hand_on_watermark(reading.watermark)  # nobody has kept it
             reading.begin()
+        self._drift.begun()
         try:
             while self._ending is None:
                 self._wake.clear()
@@ -301,7 +307,7 @@ class Slice:
             has_room = self.has_room_after(source)
             if has_room:
                 reading.make_room()
-            self.numbers.sources[number].blocked.note(not has_room and not reading.is_over)
+            self.numbers.sources[number].blocked.note((not has_room or reading.is_ahead) and not reading.is_over)
         for place, operator in enumerate(self.operators):
             has_room = self.has_room_after(place)
             if has_room:
