@@ -3,6 +3,7 @@ against the same in a description."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import random
@@ -288,6 +289,11 @@ def test_lookups(compare: Compare, tmp_path: Path) -> None:
     operator = Operator("planes", [lookup.plan("planes", Given(given[0].schema))])
     operator.start()
     table = {tail: found for tail, *found in rows}
+    operator.push(blocks[0])
+    while operator.held_rows:  # fills the cache
+        operator.take()
+        for stage in operator.waiting:
+            asyncio.run(stage.wait_results())
 
     def looked_up() -> None:
         for block in blocks:

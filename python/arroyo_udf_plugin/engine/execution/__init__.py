@@ -11,7 +11,7 @@ runner.py       the coordinator
 slice.py        a copy of the chain, over a share of the source
 reading.py      one source in a slice
 shares.py       which slice reads which partitions
-idleness.py     whether the source is idle
+idleness.py     whether the source is idle; drift.py: whether it is too far ahead of others
 opening.py      its slices and sinks, brought to the latest epoch
 checkpoints.py  epochs: what is committed, and how
 epoch_files.py  the files of epochs: which are there, and which are retained

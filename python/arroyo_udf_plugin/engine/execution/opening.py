@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import InvalidArgument, WrongCheckpoints
 from ..connectors.interface import Sink, transactional
+from .drift import Drift
 from .exchange import Exchanges
 from .planned import PlannedPipeline
 from .retention import USUAL, Retention
@@ -84,12 +85,13 @@ class Opening:
         planned, beside = self._planned, self._beside
         stage = None if self._epochs is None else self._epochs.rows
         exchanges = Exchanges(planned.routes, [partial(self._wake, place) for place in range(planned.parallelism)])
+        drift = Drift(planned.drifts, planned.parallelism)
         for place in range(planned.parallelism):
             sinks, letters = planned.sinks(place, stage), planned.letters(place, stage)
             every = sinks if letters is None else [letters, *sinks]  # no output without its dead letters
             if self._epochs is not None:
                 list(transactional(every))
-            slice_ = Slice(place, planned, exchanges, every, letters, beside.tell, beside.read, beside.moved)
+            slice_ = Slice(place, planned, exchanges, drift, every, letters, beside.tell, beside.read, beside.moved)
             self.slices.append(slice_)
 
     def _wake(self, place: int) -> None:

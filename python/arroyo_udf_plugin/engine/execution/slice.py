@@ -32,10 +32,11 @@ from ..operators.blocks import Block
 from ..operators.grouped import GroupOperator
 from ..operators.operator import Operator
 from ..operators.routes import Place, is_source, number_of_source, place_of_source
-from ..operators.stages import AsyncStage, Dead
+from ..operators.stages import AsyncStage, Dead, RunningStage
 from ..operators.watermarks import Lowest, Watermark
 from .checkpoint_statistics import SliceSpans
 from .counters import NodeCounter, SliceNumbers
+from .drift import Drift
 from .exchange import Exchanges
 from .planned import PlannedPipeline
 from .reading import SourceReading
@@ -50,12 +51,13 @@ _LOST_AFTER = 1.0  # seconds without the last rows, before their plugin is asked
 class Slice:
     """Slice `place`.
 
-    exchanges: how rows get from one slice to another. letters: the sink of dead letters, one of `sinks`.
+    exchanges: how rows get from one slice to another. drift: of all sources. letters: the sink of dead letters, one of
+    `sinks`.
     tell: called in the slice's thread, with its place, and "quiet" as soon as there is nothing more to read and nothing
     under way, the error that ends the slice, "ended" at its end.
     read: called with the number of rows of each batch that was read. moved: called when something begins to move,
     and when it has moved.
-    is_moving: rows are between two stages. A sink, or a database, may keep them there for a while.
+    is_moving: rows are between two stages. A sink may keep them there for a while.
     close_errors: texts of Contexts whose `close` has failed, after the end.
     """
 
@@ -64,6 +66,7 @@ class Slice:
         place: int,
         planned: PlannedPipeline,
         exchanges: Exchanges,
+        drift: Drift,
         sinks: Sequence[Sink],
         letters: Sink | None,
         tell: Tell,
@@ -79,6 +82,7 @@ class Slice:
         self.close_errors: list[str] = []
         self.is_moving = False
         self._planned, self.letters, self._tell, self._read, self._moved = planned, letters, tell, read, moved
+        self._drift = drift
         self.outputs = [sink for sink in sinks if sink is not letters]
         self.numbers = SliceNumbers(len(planned.inputs), len(self.operators), len(self.outputs))
         self._readings: dict[Place, SourceReading] = {}  # by the places of their sources
@@ -91,7 +95,7 @@ class Slice:
         self._is_running = False
 
         self._wake = asyncio.Event()
-        self._waits: dict[tuple[Runtime, str], asyncio.Task[None]] = {}
+        self._waits: dict[tuple[RunningStage | Runtime, str], asyncio.Task[None]] = {}
         self._late: set[AsyncStage] = set()
         self._is_draining = False
         self._is_quiet = False
@@ -198,7 +202,8 @@ class Slice:
             operator.start()
         for number, (input, shares) in enumerate(zip(self._planned.inputs, self._shares, strict=True)):
             source, before = place_of_source(number), watermarks[number] if watermarks else ()
-            reading = self._readings[source] = SourceReading(input, source, shares, self.place, self, before)
+            reading = SourceReading(input, source, shares, self.place, self, before, self._drift)
+            self._readings[source] = reading
             self.numbers.sources[number].watermark = reading.watermark
 
     def _close(self, failed: BaseException | None) -> None:
@@ -218,6 +223,7 @@ class Slice:
             if self._routes.exchanging:
                 reading.hand_on_watermark(reading.watermark)  # nobody has kept it
             reading.begin()
+        self._drift.begun()
         try:
             while self._ending is None:
                 self._wake.clear()
@@ -227,7 +233,7 @@ class Slice:
                 if is_ready:
                     await asyncio.sleep(0)  # readers and requests have their turn
                 else:
-                    self._await_runtimes()
+                    self._await_results()
                     await self._wake.wait()
             if self._ending == "drain":
                 await asyncio.gather(*(task for (_, what), task in self._waits.items() if what == "end"))
@@ -293,7 +299,7 @@ class Slice:
             has_room = self.has_room_after(source)
             if has_room:
                 reading.make_room()
-            self.numbers.sources[number].blocked.note(not has_room and not reading.is_over)
+            self.numbers.sources[number].blocked.note((not has_room or reading.is_ahead) and not reading.is_over)
         for place, operator in enumerate(self.operators):
             has_room = self.has_room_after(place)
             if has_room:
@@ -431,24 +437,24 @@ class Slice:
 
     # ---- Waiting ----
 
-    def _await_runtimes(self) -> None:
+    def _await_results(self) -> None:
         """Wakes for results that can be handed on, and for room in runtimes that have refused rows."""
         for place, operator in enumerate(self.operators):
             if operator.held_rows and self.has_room_after(place):
                 for stage in operator.waiting:
-                    self._await(stage.runtime, "results", stage.wait_results)
+                    self._await(stage, "results", stage.wait_results)
                 for runtime in operator.wanting_room:
                     self._await(runtime, "room", runtime.wait_room_async)
 
-    def _await(self, runtime: Runtime, what: str, wait: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        task = self._waits.get((runtime, what))
+    def _await(self, waited: RunningStage | Runtime, what: str, wait: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        task = self._waits.get((waited, what))
         if task is not None and not task.done():
             return
         if task is not None:
             task.result()  # raises what has failed
         task = self._loop.create_task(wait())
         task.add_done_callback(lambda _: self._wake.set())
-        self._waits[runtime, what] = task
+        self._waits[waited, what] = task
 
     # ---- A moment ----
 

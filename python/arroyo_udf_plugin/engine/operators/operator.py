@@ -153,7 +153,7 @@ class Operator:
         self.stages[0].push(Watermark(time))
 
     def take(self) -> list[Item]:
-        """What has passed all functions, in order; never waits, except that it runs a step of each sync function.
+        """What has passed all stages, in order; never waits, except that it runs a step of each sync function.
 
         Raises RowError for a row whose policy is "fail".
         """
@@ -195,9 +195,9 @@ class Operator:
         return [stage.runtime for stage in self._async]
 
     @property
-    def waiting(self) -> list[AsyncStage]:
-        """Those with rows: after `wait_results` of one, `take` has something to do."""
-        return [stage for stage in self._async if stage.held_rows]
+    def waiting(self) -> list[RunningStage]:
+        """Stages with something under way: after `wait_results` of one, `take` has something to do."""
+        return [stage for stage in self.stages if stage.is_waiting]
 
     @property
     def ending(self) -> list[AsyncStage]:

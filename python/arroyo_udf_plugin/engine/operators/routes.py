@@ -84,6 +84,12 @@ class Routes:
             sinks.setdefault(before, []).append(sink)
         return sinks
 
+    def sources_of(self, place: Place) -> frozenset[int]:
+        """The numbers of the sources whose rows come to `place`."""
+        if place is None or place < 0:
+            return frozenset([number_of_source(place)])
+        return frozenset().union(*map(self.sources_of, self.inputs(place)))
+
     def is_end(self, place: Place) -> bool:
         """Whether rows go from `place` to sinks, or to several operators."""
         return len(self.entries(place)) != 1 or bool(self.sinks_after(place))

@@ -142,7 +142,7 @@ class DescribedOperator(Described):
 _NOT_ASKED = frozenset(
     (
         *("name", "functions", "isolation", "workers"),
-        *("on_error", "on_late", "allowed_lateness", "memory_limit", "disk_limit"),
+        *("on_error", "on_late", "allowed_lateness", "max_drift", "memory_limit", "disk_limit"),
     )
 )
 
@@ -159,6 +159,9 @@ class WaitingOperator(DescribedOperator):
     """What happens to a late row: the watermark has passed all its windows. Late rows are counted, too."""
     allowed_lateness: Seconds = 0.0
     """For how long a window stays open after the watermark has passed its end. Its results leave after that time."""
+    max_drift: Seconds = 60.0
+    """By how much event time one of its sources may be ahead of the slowest: then it waits. So do partitions of one
+    source that are read side by side."""
     memory_limit: Bytes = StorageLimits.memory
     """How much memory open windows may use, such as "1GiB"; the rest is in files without a name, in TMPDIR."""
     disk_limit: Bytes = StorageLimits.disk
