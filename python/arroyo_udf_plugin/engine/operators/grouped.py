@@ -236,8 +236,9 @@ class GroupStage(RunningStage):
         if self._key is not None and isinstance(self._grouping, Grouping | Joining | Collecting):
             keys = ResultKeys(self._key, self._grouping, self._windows.schema)
         with self._errors():
-            for rows in self._windows.close(all_of_them):
-                self._out += self._blocks(rows, keys)
+            for step in self._windows.close(all_of_them):
+                for rows in step:
+                    self._out += self._blocks(rows, keys)
 
     def _blocks(self, rows: pa.RecordBatch, keys: ResultKeys | None) -> Iterator[Block]:
         for start in range(0, rows.num_rows, STEP_ROWS):

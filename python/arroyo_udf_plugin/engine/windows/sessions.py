@@ -49,6 +49,7 @@ class Sessions:
         self._storage = Storage(limits)
         self._rows = SessionRows(plan.fed, self._storage)
         self.watermark: int | None = None
+        self.closed: int | None = None
         self._pieces: list[pa.RecordBatch] = []
         self._waiting: list[pa.RecordBatch] = []  # rows, each with its time twice
         self._waiting_rows = 0
@@ -142,7 +143,7 @@ class Sessions:
             some = len(over) // self._storage.times + 1  # so that their rows fit into memory
             for start in range(0, len(over), some):
                 left = pa.concat_arrays([over.column(-1)[start + some :], open_.column(-1)])
-                yield self._results(over.slice(start, some), left)
+                yield [self._results(over.slice(start, some), left)]
 
     def _results(self, over: pa.RecordBatch, left: pa.Array) -> pa.RecordBatch:
         """left: the numbers of sessions that stay."""
