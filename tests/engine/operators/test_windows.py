@@ -22,7 +22,7 @@ from arroyo_udf_plugin import InvalidArgument
 from arroyo_udf_plugin.engine.connectors.cells import CellType
 from arroyo_udf_plugin.engine.datafusion.feed import context
 from arroyo_udf_plugin.engine.datafusion.query import WrongQuery
-from arroyo_udf_plugin.engine.windows import panes, sessions, tiers
+from arroyo_udf_plugin.engine.windows import panes, runs, session_pieces, session_rows, sessions, tiers
 from arroyo_udf_plugin.engine.windows.grouping import Grouping
 from arroyo_udf_plugin.engine.windows.opened import opened
 from arroyo_udf_plugin.engine.windows.panes import WindowPanes
@@ -89,9 +89,14 @@ def against_the_model(asked: Grouping, new_model: Callable[[], Model | SessionMo
     check()
 
 
+@pytest.mark.parametrize("few", [2, 5, 12])
 @pytest.mark.parametrize("aggregates", [PARTS, ROWS], ids=["parts", "rows"])
-def test_sessions_are_those_of_the_model(aggregates: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sessions, "WAITING_ROWS", 5)
+def test_sessions_are_those_of_the_model(
+    aggregates: dict[str, str], few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """few: pieces that are compared with the others at once, and rows that leave in a step."""
+    for module in (sessions, session_pieces, session_rows, runs):
+        monkeypatch.setattr(module, "WAITING_ROWS", few)
     asked = dataclasses.replace(grouping(aggregates=aggregates), window=Session(10))
     against_the_model(asked, lambda: SessionModel(10, aggregates))
 
