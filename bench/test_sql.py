@@ -245,8 +245,8 @@ def test_sessions(compare: Compare, name: str, aggregates: dict[str, str]) -> No
         for number, batch in enumerate(given, 1):
             windows.add(batch)
             windows.watermark = number * BATCH_ROWS * 1_000_000_000 // PER_SECOND
-            rows += sum(pc.sum(found.column("n")).as_py() for found in windows.close())
-        rows += sum(pc.sum(found.column("n")).as_py() for found in windows.close(all_of_them=True))
+            rows += sum(pc.sum(found.column("n")).as_py() for step in windows.close() for found in step)
+        rows += sum(pc.sum(found.column("n")).as_py() for step in windows.close(all_of_them=True) for found in step)
         assert rows == SESSIONS * BATCH_ROWS
 
     compare(

@@ -266,7 +266,7 @@ class GroupStage(RunningStage):
 
     def _begin_close(self, all_of_them: bool = False) -> None:
         """Of a query over all rows, only the slice that has got them answers."""
-        self._closing = (list(self._windows.close(all_of_them)) for _ in [1] if self.range)  # TEMP
+        self._closing = iter(self._windows.close(all_of_them) if self.range else ())
 
     def _close(self) -> None:
         """The next results of windows that are over, as many as may be in memory; behind the last, the watermark."""
@@ -290,7 +290,7 @@ class GroupStage(RunningStage):
         return sum(len(item) for item in self._out if isinstance(item, Block))
 
     def _has_closed(self) -> None:
-        closed = self._windows.watermark
+        closed = self._windows.closed
         self._former = [former for former in self._former if former.is_further(self._latest, closed)]
         if self._is_at_end:
             self._latest = later(self._latest, self._windows.watermark)  # rows that come after a resume are late
@@ -349,7 +349,7 @@ class GroupStage(RunningStage):
     def _passed(self) -> list[Passed]:
         if not self.range:
             return []
-        own = self._latest, self._windows.watermark
+        own = self._latest, self._windows.closed
         return [Passed(self.range, *own), *(former.moved_on(*own) for former in self._former)]
 
     def _kept_rows(self) -> Iterator[tuple[pa.UInt64Array, Block]]:

@@ -28,7 +28,7 @@ from ..connectors.cells import CellType
 from ..connectors.unnamed import LARGE, Data, mapped
 from ..datafusion.tokens import without_layout
 from ..windows.key_groups import COUNT, GroupRange
-from ..windows.spans import later
+from ..windows.portions import Passed
 from . import keys
 from .blocks import Block, Given
 from .keys import KEY
@@ -89,27 +89,6 @@ class StateIdentity:
     def of(cls, function: Function) -> Self:
         plugin, _, _ = function.where.rpartition(".")
         return cls(function.name, plugin, function.plugin_hash)
-
-
-@dataclasses.dataclass(frozen=True)
-class Passed:
-    """How far the windows of some key groups are. watermark: that they have taken. closed: up to which time they have
-    left. None: they have not begun."""
-
-    range: GroupRange
-    watermark: int | None
-    closed: int | None
-
-    def within(self, range_: GroupRange) -> Self:
-        return dataclasses.replace(self, range=self.range.common(range_))
-
-    def is_further(self, watermark: int | None, closed: int | None) -> bool:
-        return later(self.watermark, watermark) != watermark or later(self.closed, closed) != closed
-
-    def moved_on(self, watermark: int | None, closed: int | None) -> Self:
-        return dataclasses.replace(
-            self, watermark=later(self.watermark, watermark), closed=later(self.closed, closed)
-        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -280,12 +259,6 @@ def _read_passed(first: int, last: int, watermark: int | None, closed: int | Non
     if not 0 <= first <= last < COUNT:
         raise ValueError(f"there are no key groups from {first} to {last}")
     return Passed(GroupRange(first, last), *(None if time is None else int(time) for time in (watermark, closed)))
-
-
-def lowest(times: Iterable[int | None]) -> int | None:
-    """None: some have not begun, or there are none."""
-    every = list(times)
-    return None if None in every else min((time for time in every if time is not None), default=None)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,24 +5,27 @@
     windows = Windows(Grouping(...), schema)
     windows.late(rows)                      which rows are late: all their windows are over
     windows.add(rows)                       the others
-    for rows in windows.close(time): ...    the results of the windows that end up to this watermark
-    windows.kept(); windows.restore(...)    what is open, for a checkpoint
+    windows.watermark = time
+    for step in windows.close(): ...        the results of the windows that end up to the watermark, step by step
+    windows.kept(), windows.closed          what has not left, for a checkpoint, also between two steps
+    windows.restore(kept, closed)
 
 spans.py      which windows a time belongs to: tumble and hop, of fixed lengths or months; session
 grouping.py   what is asked: keys and aggregates, as queries of DataFusion
 partials.py   which aggregates can be put together from parts
-panes.py      the open windows of tumble and hop, and their results when they close
+panes.py      the open windows of tumble and hop, and their results when they close; pane_rows.py: whose rows they are
+tiers.py      parts of several panes put together, for windows of many
 sessions.py   the open sessions; numbering.py: which rows are one; session_rows.py: their rows
 results.py    the columns of a result
 first_rows.py the first row of each key within a time
 look_back.py  window functions that look back at rows of their key
-timed_rows.py rows by their event time
+timed_rows.py rows by their event time; runs.py: sorted by it
 storage.py    what is kept, in memory or in files
 joining.py    rows of two inputs with the same time, joined; interval_joining.py: with times near each other;
               join_query.py: what is asked of them
 collecting.py rows of all inputs, kept for one query at their end
 opened.py     panes or sessions, as the grouping needs
-key_groups.py which slice has which rows
+key_groups.py which slice has which rows; portions.py: what it has, if slices were not equally far before a restart
 
 A pane is the time from one window's start to the next one's. Each row belongs to one pane, each window is made of one
 pane (tumble) or several (hop). What is kept of a pane is

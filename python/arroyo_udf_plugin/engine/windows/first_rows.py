@@ -21,6 +21,7 @@ from ...errors import InvalidArgument
 from ..connectors.cells import CellType, decoded
 from ..datafusion.columns import MultiHash
 from ..datafusion.query import WrongQuery
+from .results import Step
 from .spans import before, is_time, later, times_of
 from .storage import Storage, StorageLimits
 from .timed_rows import AT, TimedRows, steps
@@ -55,7 +56,7 @@ class First:
     """schema: of the results, which are rows. kept_schema: of what `kept` gives: rows that wait, and others that have a
     list of keys that are known, with their times, and nulls for all columns.
 
-    watermark: the latest; None: there was none yet.
+    watermark: the latest; None: there was none yet. closed: up to where results have left.
     """
 
     def __init__(self, asked: FirstRows, given: pa.Schema, limits: StorageLimits = StorageLimits()) -> None:  # noqa: B008 (frozen)
@@ -75,7 +76,7 @@ class First:
         self.kept_schema = pa.schema([*(field.with_nullable(True) for field in given), _KNOWN_ROW])
         self.meanings: dict[str, str] = {}
         self.watermark: int | None = None
-        self._done: int | None = None
+        self.closed: int | None = None
         self._storage = Storage(limits)
         self._rows = TimedRows(self._storage, given, given.get_field_index(asked.time), _WAITING, 0)
         self._known = TimedRows(self._storage, _KNOWN, 1, max(asked.ttl // _BUCKETS, _SHORTEST), asked.ttl)
@@ -90,17 +91,18 @@ class First:
         """rows: with usable times, none of them late."""
         self._rows.add(rows)
 
-    def close(self, all_of_them: bool = False) -> Iterator[pa.RecordBatch]:
+    def close(self, all_of_them: bool = False) -> Iterator[Step]:
         """The results up to the watermark, or all. It has passed all of them then; keys stay known."""
         if all_of_them and self._rows.last is not None:
             self.watermark = later(self.watermark, self._rows.last + 1)
         if self.watermark is None:
             return
-        for until in steps([self._rows], self._done, self.watermark):
-            yield from self._first(self._rows.between(self._done, until))
+        for until in steps([self._rows], self.closed, self.watermark):
+            results = list(self._first(self._rows.between(self.closed, until)))
             self._rows.forget(until)
             self._known.forget(until)
-            self._done = until
+            self.closed = until
+            yield results
         if all_of_them:
             self._rows.forget()
 
@@ -143,8 +145,8 @@ class First:
 
     def kept(self) -> Iterator[pa.RecordBatch]:
         for batch, _ in self._rows.kept():
-            if self._done is not None:
-                batch = batch.filter(pc.greater_equal(self._rows.at(batch), self._done))
+            if self.closed is not None:
+                batch = batch.filter(pc.greater_equal(self._rows.at(batch), self.closed))
             if batch.num_rows:
                 columns = [*batch.columns, pa.nulls(batch.num_rows, _KNOWN_ROW.type)]
                 yield pa.RecordBatch.from_arrays(columns, schema=self.kept_schema)
@@ -159,7 +161,7 @@ class First:
         return sum(batch.num_rows for batch in self.kept())
 
     def restore(self, kept: Iterable[pa.RecordBatch], watermark: int | None) -> None:
-        """Before all rows. watermark: of the moment when they were kept."""
+        """Before all rows. watermark: `closed` of the moment when they were kept."""
         width = len(self.schema)
         for batch in kept:
             is_known = batch.column(width).is_valid()
@@ -169,7 +171,7 @@ class First:
             if known.num_rows:
                 keys = known.column(width).flatten()
                 self._known.add(pa.RecordBatch.from_arrays(keys.flatten(), schema=_KNOWN))
-        self.watermark = self._done = watermark
+        self.watermark = self.closed = watermark
 
     @property
     def size(self) -> int:

@@ -68,7 +68,7 @@ class KeyGroups:
 
     def __init__(self, asked: Asked, schema: pa.Schema) -> None:
         """schema: what is asked is asked of such rows; also of what is kept of them, which has the same keys."""
-        self._keys = _keys_of(asked, schema)
+        self.asked, self._keys = asked, _keys_of(asked, schema)
         self._are_known_by_hash = isinstance(asked, FirstRows)
         columns = self._columns(pa.RecordBatch.from_arrays([pa.nulls(0, t) for t in schema.types], schema=schema))
         self._chosen = [place for place, column in enumerate(columns) if _is_hashed(column.type)]

@@ -23,6 +23,7 @@ from ..datafusion.feed import TABLE
 from ..datafusion.query import WrongQuery, error_message, planned, settled, written
 from ..datafusion.tokens import quoted, tokens
 from .grouping import BatchQuery
+from .results import Step
 from .spans import before, is_time, later
 from .storage import Some, Storage, StorageLimits
 from .timed_rows import AT, TimedRows, steps
@@ -59,7 +60,7 @@ class LookedBack:
     """schema: of the results: rows, and values of functions behind them. kept_schema: of what `kept` gives: rows that
     wait, and, with times before the watermark, those that are remembered.
 
-    watermark: the latest; None: there was none yet.
+    watermark: the latest; None: there was none yet. closed: up to where results have left.
     """
 
     def __init__(self, asked: LookBackRows, given: pa.Schema, limits: StorageLimits = StorageLimits()) -> None:  # noqa: B008 (frozen)
@@ -81,7 +82,7 @@ class LookedBack:
         self._answers = BatchQuery(text, self._fed, pa.schema([*_OWN, *results]), asked.table).of
         self.meanings: dict[str, str] = {}
         self.watermark: int | None = None
-        self._done: int | None = None
+        self.closed: int | None = None
         self._storage = Storage(limits)
         self._rows = TimedRows(self._storage, self.kept_schema, given.get_field_index(asked.time), _WAITING, 0)
         self._remembered = Some(self._storage)
@@ -97,17 +98,18 @@ class LookedBack:
         columns = [decoded(column) if isinstance(column.type, CellType) else column for column in rows.columns]
         self._rows.add(pa.RecordBatch.from_arrays(columns, schema=self.kept_schema))
 
-    def close(self, all_of_them: bool = False) -> Iterator[pa.RecordBatch]:
+    def close(self, all_of_them: bool = False) -> Iterator[Step]:
         """The results up to the watermark, or all. It has passed all of them then; rows stay remembered."""
         if all_of_them and self._rows.last is not None:
             self.watermark = later(self.watermark, self._rows.last + 1)
         if self.watermark is None:
             return
-        for until in steps([self._rows], self._done, self.watermark):
-            if new := self._rows.between(self._done, until):
-                yield from self._looked_back(pa.Table.from_batches(new))
+        for until in steps([self._rows], self.closed, self.watermark):
+            new = self._rows.between(self.closed, until)
+            results = list(self._looked_back(pa.Table.from_batches(new))) if new else []
             self._rows.forget(until)
-            self._done = until
+            self.closed = until
+            yield results
         if all_of_them:
             self._rows.forget()
 
@@ -184,8 +186,8 @@ class LookedBack:
     def kept(self) -> Iterator[pa.RecordBatch]:
         yield from self._remembered.batches
         for batch, _ in self._rows.kept():
-            if self._done is not None:
-                batch = batch.filter(pc.greater_equal(self._rows.at(batch), self._done))
+            if self.closed is not None:
+                batch = batch.filter(pc.greater_equal(self._rows.at(batch), self.closed))
             if batch.num_rows:
                 yield batch
 
@@ -194,7 +196,7 @@ class LookedBack:
         return sum(batch.num_rows for batch in self.kept())
 
     def restore(self, kept: Iterable[pa.RecordBatch], watermark: int | None) -> None:
-        """Before all rows. watermark: of the moment when they were kept."""
+        """Before all rows. watermark: `closed` of the moment when they were kept."""
         for batch in kept:
             is_over = pa.repeat(pa.scalar(False), batch.num_rows)
             if watermark is not None:
@@ -204,7 +206,7 @@ class LookedBack:
                 self._remembered.add(over)
             if waiting.num_rows:
                 self._rows.add(waiting)
-        self.watermark = self._done = watermark
+        self.watermark = self.closed = watermark
 
     @property
     def size(self) -> int:
