@@ -11,6 +11,7 @@ leave in the order of their times.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,6 +20,7 @@ from ..connectors.cells import CellType, decoded
 from ..datafusion.query import WrongQuery
 from ..datafusion.tokens import quoted
 from .join_query import KEY, SIDES, Asked, Joining, JoinQuery
+from .kept import KeptRows, PartPlace
 from .panes import WAITING_ROWS
 from .spans import before, is_time, later, nanoseconds
 from .storage import Some, Storage, StorageLimits
@@ -113,9 +115,13 @@ class Joined:
     def add(self, rows: pa.RecordBatch) -> None:
         """rows: with usable times, none of them late."""
         for side, own in self._sides.apart(rows):
-            times = nanoseconds(own.column(self._sides.times[side]))
-            for time in pc.unique(times).to_pylist():
-                self._sides_of(time)[side].add(own.filter(pc.equal(times, time)))
+            self._add(own, side)
+
+    def _add(self, rows: pa.RecordBatch, side: int, place: PartPlace | None = None) -> None:
+        times = nanoseconds(rows.column(self._sides.times[side]))
+        for time in pc.unique(times).to_pylist():
+            own = rows.filter(pc.equal(times, time))
+            self._sides_of(time)[side].add(own, place if own.num_rows == rows.num_rows else None)
 
     def _sides_of(self, time: int) -> tuple[Some, Some]:
         if time not in self._open:
@@ -146,22 +152,23 @@ class Joined:
 
     # ---- Checkpoints ----
 
-    def kept(self) -> Iterator[pa.RecordBatch]:
+    def kept(self) -> Iterator[KeptRows]:
         """What is open."""
         for _, sides in sorted(self._open.items()):
             for side, some in enumerate(sides):
-                for batch in some.batches:
-                    yield self._sides.together(batch, side)
+                for part in some.parts:
+                    yield KeptRows(part, partial(self._sides.together, side=side))
 
     @property
     def kept_rows(self) -> int:
         """As of `panes.Windows`."""
         return sum(batch.num_rows for sides in self._open.values() for some in sides for batch in some.batches)
 
-    def restore(self, kept: Iterable[pa.RecordBatch], watermark: int | None) -> None:
+    def restore(self, kept: Iterable[KeptRows], watermark: int | None) -> None:
         """Before all rows. watermark: of the moment when they were kept; what it closes has left."""
-        for batch in kept:
-            self.add(batch)
+        for one in kept:
+            for side, own in self._sides.apart(one.rows):
+                self._add(own, side, one.place_of(own))
         self.watermark = watermark
 
     @property

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from .grouping import Grouping, GroupingPlan
+from .kept import KeptRows, PartPlace
 from .results import Results
 from .spans import WindowSteps, before, later, nanoseconds
 from .storage import Some, Storage, StorageLimits
@@ -30,8 +32,8 @@ class _Pane:
     rows: int = 0
     merged: int = 0
 
-    def add(self, batch: pa.RecordBatch) -> None:
-        self.kept.add(batch)
+    def add(self, batch: pa.RecordBatch, place: PartPlace | None = None) -> None:
+        self.kept.add(batch, place)
         self.rows += batch.num_rows
 
 
@@ -108,13 +110,15 @@ class WindowPanes:
                 pane.kept.replace(merged)
                 pane.rows = pane.merged = sum(batch.num_rows for batch in merged)
 
-    def _put(self, batch: pa.RecordBatch, panes: int | pa.Int64Array) -> list[_Pane]:
-        """Into its panes."""
+    def _put(
+        self, batch: pa.RecordBatch, panes: int | pa.Int64Array, place: PartPlace | None = None
+    ) -> list[_Pane]:
+        """Into its panes. place: where a checkpoint has the batch."""
         changed = []
         for number, part in [(panes, batch)] if isinstance(panes, int) else by_pane(batch, panes):
             if (pane := self._panes.get(number)) is None:
                 pane = self._panes[number] = _Pane(Some(self._storage))
-            pane.add(part)
+            pane.add(part, place if part is batch else None)
             changed.append(pane)
         return changed
 
@@ -176,12 +180,13 @@ class WindowPanes:
 
     # ---- Checkpoints ----
 
-    def kept(self) -> Iterator[pa.RecordBatch]:
-        """What is open. They are not all in memory at once."""
+    def kept(self) -> Iterator[KeptRows]:
+        """What is open."""
         self._take_parts()
         for number, pane in sorted(self._panes.items()):
-            for batch in pane.kept.batches:
-                yield _with_panes(batch, number)
+            form = partial(_with_panes, panes=number)
+            for part in pane.kept.parts:
+                yield KeptRows(part, form)
 
     @property
     def kept_rows(self) -> int:
@@ -189,11 +194,13 @@ class WindowPanes:
         self._take_parts()
         return sum(pane.rows for pane in self._panes.values())
 
-    def restore(self, kept: Iterable[pa.RecordBatch], watermark: int | None) -> None:
+    def restore(self, kept: Iterable[KeptRows], watermark: int | None) -> None:
         """Before all rows. watermark: of the moment when they were kept; what it closes has left."""
         self.watermark = self._closed = watermark
-        for batch in kept:
-            self._put(*_without_panes(batch))
+        for one in kept:
+            self._put(*_without_panes(one.rows), one.part.place)
+        for pane in self._panes.values():
+            pane.merged = pane.rows  # or the next rows would write all parts anew
         self._first = min(self._panes, default=None)
 
     @property

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from ..datafusion.feed import TABLE
 from ..datafusion.tokens import quoted
 from .grouping import BatchQuery, Grouping, GroupingPlan
+from .kept import KeptPart, KeptRows
 from .numbering import Numbered, numbered
 from .panes import WAITING_ROWS
 from .results import Results
@@ -175,16 +176,16 @@ class Sessions:
 
     # ---- Checkpoints ----
 
-    def kept(self) -> Iterator[pa.RecordBatch]:
-        """As `panes.Windows.kept`."""
+    def kept(self) -> Iterator[KeptRows]:
+        """As `panes.Windows.kept`. Sessions grow and become one, so each checkpoint writes all of them."""
         self._take_in()
         if self._plan.in_parts:
-            yield from self._pieces
+            yield from (KeptRows(KeptPart(piece)) for piece in self._pieces)
             return
         self._join()
         for pieces in self._pieces:
             for some in self._rows.of(pieces.column(-1)):
-                yield self._with_bounds(pieces, *some)
+                yield KeptRows(KeptPart(self._with_bounds(pieces, *some)))
 
     @property
     def kept_rows(self) -> int:
@@ -197,10 +198,10 @@ class Sessions:
         bounds = [pieces.column(place).take(at) for place in (0, 1)]
         return pa.RecordBatch.from_arrays([*bounds, *rows.columns], schema=self.kept_schema)
 
-    def restore(self, kept: Iterable[pa.RecordBatch], watermark: int | None) -> None:
+    def restore(self, kept: Iterable[KeptRows], watermark: int | None) -> None:
         """Before all rows. watermark: of the moment when they were kept."""
         self.watermark = watermark
-        for batch in kept:
+        for batch in (one.rows for one in kept):
             if self._plan.in_parts:
                 self._pieces.append(batch)
             elif batch.num_rows:
