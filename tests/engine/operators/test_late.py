@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from stored_states import stored
 from window_models import DAY, Model, SessionModel, monthly, tumbling
 from window_rows import PARTS, SCHEMA, Row, batch, grouping, shown
 
@@ -87,8 +88,7 @@ def test_windows_wait_for_late_rows_and_those_that_come_later_are_dead_letters(
         operator.start()
         for step in steps:
             if step == "kept":
-                state = operator.snapshot()
-                assert state is not None
+                state = stored(operator.snapshot())
                 operator = GroupOperator(plan)
                 operator.start([state])
             elif isinstance(step, int):
@@ -171,8 +171,7 @@ def test_another_lateness_counts_from_the_next_watermark_on() -> None:
     first.push(block([("a", 1, 1), ("a", 1, 12)]))
     first.push_watermark(15)
     assert len(taken.take(first)) == 1
-    state = first.snapshot()
-    assert state is not None
+    state = stored(first.snapshot())
     resumed = GroupOperator(planned(8))
     resumed.start([state])
     resumed.push_watermark(16)

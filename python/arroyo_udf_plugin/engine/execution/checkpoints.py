@@ -36,7 +36,7 @@ import contextlib
 import dataclasses
 import secrets
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -44,13 +44,14 @@ from typing import Any
 from ... import failpoints
 from ...errors import ArroyoUdfError, Fenced, InvalidArgument, WrongCheckpoints
 from ..connectors.interface import Discardable, Json, Rewindable, Sealed, transactional
-from ..connectors.unnamed import Data
+from ..operators.state_parts import StoredState
 from .checkpoint_statistics import CheckpointStatistics, CheckpointSteps, SliceSpans
 from .epoch_files import EpochFiles, RetainedEpoch
 from .manifest import Manifest, PipelineIdentity, SliceState, StateFile, StoredRows
 from .retention import USUAL, Retention
 from .savepoints import Savepoints
 from .snapshot import Sealable, Snapshot, WithSinks
+from .staged_state import StagedState
 from .store import AlreadyThere, Store
 
 _ROWS = "rows/"
@@ -78,12 +79,13 @@ class RowsStage:
 
 @dataclasses.dataclass
 class _Sealed:
-    """An epoch behind step 1. before: the one before. stored: what its sinks have made durable, by slice and name.
-    committed: with these rows; None: it is not."""
+    """An epoch behind step 1. before: the one before. states: of its operators, by slice. stored: what its sinks have
+    made durable, by slice and name. committed: with these states and rows; None: it is not."""
 
     before: Manifest
     epoch: Manifest
     snapshots: Sequence[Snapshot]
+    states: Sequence[Sequence[StagedState | None]]
     steps: CheckpointSteps
     stored: list[dict[str, Json]]
     committed: Manifest | None = None
@@ -211,7 +213,7 @@ class Epochs:
 
     def states(
         self, place: int, width: int, gathered: Collection[int] = ()
-    ) -> tuple[list[tuple[int | None, ...]], list[tuple[Data, ...]]]:
+    ) -> tuple[list[tuple[int | None, ...]], list[tuple[StoredState, ...]]]:
         """What slice `place` of `width` goes on from: for each source the watermarks of slices before, and for each
         operator their states.
 
@@ -270,10 +272,10 @@ class Epochs:
         def copied(file: StateFile | None, slice: int, operator: int) -> StateFile | None:
             if file is None:
                 return None
-            data = self._state(file)
             name = self._files.state_name(number, slice, operator, self._engine)
-            self._store.put(name, data)
-            return file.model_copy(update={"name": name})
+            parts_name = partial(self._files.parts_name, number, slice, operator, engine=self._engine)
+            with self._errors(file):
+                return self._files.copied(file, name, parts_name)
 
         return tuple(
             state.model_copy(
@@ -306,9 +308,15 @@ class Epochs:
         self.later, self.gone_back_to = gone_back.later, gone_back.epoch
         return gone_back.manifest
 
-    def _state(self, file: StateFile) -> Data:
-        try:
+    def _state(self, file: StateFile) -> StoredState:
+        with self._errors(file):
             return self._files.state(file)
+
+    @contextlib.contextmanager
+    def _errors(self, file: StateFile) -> Iterator[None]:
+        """Of reading a state."""
+        try:
+            yield
         except FileNotFoundError as error:
             if self.latest is not None and max(self._files.numbers(), default=0) > self.latest.epoch:
                 raise self._fenced(self.latest.epoch) from error
@@ -338,10 +346,11 @@ class Epochs:
         snapshots = [first.seal(number).result()]  # before those that send it rows: see gathering.py
         snapshots += [future.result() for future in [slice_.seal(number) for slice_ in others]]
         failpoints.reached("sealed")
-        epoch = self._epoch(number, snapshots)
-        if _is_unchanged(before, epoch, snapshots):
+        states = self._staged(number, snapshots)
+        epoch = self._epoch(number, snapshots, states)
+        if not any(snapshot.sealed for snapshot in snapshots) and _is_unchanged(before, epoch, states):
             return made_up
-        return self._finish(_Sealed(before, epoch, snapshots, steps, [{} for _ in snapshots]), slices)
+        return self._finish(_Sealed(before, epoch, snapshots, states, steps, [{} for _ in snapshots]), slices)
 
     @property
     def is_unfinished(self) -> bool:
@@ -376,9 +385,16 @@ class Epochs:
         for name in sorted(was_needed.difference(*(retained.states for retained in self._retained.values()))):
             self._files.remove(name)
         failpoints.reached("cleaned")
-        sizes = [[0 if file is None else file.size for file in state.operators] for state in epoch.slices]
         self.statistics = steps.statistics(
-            epoch.epoch, list(zip((snapshot.spans for snapshot in snapshots), sizes, strict=True))
+            epoch.epoch,
+            [
+                (
+                    snapshot.spans,
+                    [0 if state is None else state.file.whole_size for state in states],
+                    [0 if state is None else state.written for state in states],
+                )
+                for snapshot, states in zip(snapshots, sealed.states, strict=True)
+            ],
         )
         return epoch
 
@@ -389,16 +405,20 @@ class Epochs:
         # 2 staged
         self._has_staged = True
         jobs: list[Callable[[], None]] = []
-        for rows, state, snapshot in zip(sealed.stored, epoch.slices, snapshots, strict=True):
+        for rows, states, snapshot in zip(sealed.stored, sealed.states, snapshots, strict=True):
             for name, own in snapshot.sealed.items():
                 if name not in rows:
                     jobs.append(snapshot.spans.timed(("sink", name), "Async", _storing(rows, name, own)))
-            for place, (file, (_, data)) in enumerate(zip(state.operators, snapshot.operators, strict=True)):
-                if file is not None and data is not None:
-                    put = partial(self._store.put, file.name, data)
-                    jobs.append(snapshot.spans.timed(("operator", place), "Async", put))
+            for place, state in enumerate(states):
+                if state is not None:
+                    jobs.append(snapshot.spans.timed(("operator", place), "Async", partial(state.store, self._store)))
         _side_by_side(jobs)
-        epoch = epoch.model_copy(update={"rows": StoredRows(epoch=epoch.epoch, slices=tuple(map(dict, sealed.stored)))})
+        epoch = epoch.model_copy(
+            update={
+                "rows": StoredRows(epoch=epoch.epoch, slices=tuple(map(dict, sealed.stored))),
+                "slices": _with_states(epoch.slices, sealed.states),
+            }
+        )
         steps.did("CheckpointingOperators")
         failpoints.reached("staged")
 
@@ -408,19 +428,22 @@ class Epochs:
             self._store.create(name, written)
         except AlreadyThere as error:
             if self._store.get(name) != written:  # else it has failed behind that
-                self._discard(epoch, snapshots)
+                self._discard(sealed)
                 raise self._fenced(before.epoch) from error
+        for state in (state for states in sealed.states for state in states if state is not None):
+            state.committed()
         steps.did("WritingMetadata")
         return epoch
 
-    def _discard(self, epoch: Manifest, snapshots: Sequence[Snapshot]) -> None:
+    def _discard(self, sealed: _Sealed) -> None:
         """Removes what was staged for an epoch that nobody will commit. Whatever fails, the next start does."""
-        for sealed in (part for snapshot in snapshots for part in snapshot.sealed.values()):
-            if isinstance(sealed, Discardable):
+        for rows in (rows for snapshot in sealed.snapshots for rows in snapshot.sealed.values()):
+            if isinstance(rows, Discardable):
                 with contextlib.suppress(ArroyoUdfError, OSError):
-                    sealed.discard()
-        for name in epoch.state_names:
-            self._files.remove(name)
+                    rows.discard()
+        for state in (state for states in sealed.states for state in states if state is not None):
+            for name in state.own_names:
+                self._files.remove(name)
 
     def apply(self, slices: Sequence[WithSinks], spans: Sequence[SliceSpans] = ()) -> None:
         """Step 4, for the latest epoch. spans: of the slices that have stored its rows, if it is this engine's."""
@@ -436,17 +459,37 @@ class Epochs:
         if any(rows.slices):
             self._store.put(self._files.applied(rows.epoch), b"")
 
-    def _epoch(self, number: int, snapshots: Sequence[Snapshot]) -> Manifest:
-        """The epoch, its rows still missing."""
+    def _staged(self, number: int, snapshots: Sequence[Snapshot]) -> list[list[StagedState | None]]:
         assert self.latest is not None
-        slices = []
-        for place, snapshot in enumerate(snapshots):
-            files = [
-                None if data is None else StateFile.of(operator, self._files.state_name(number, place, at), data)
-                for at, (operator, data) in enumerate(snapshot.operators)
+        files, names = self.latest.parts_files, self._files
+        return [
+            [
+                None
+                if state is None
+                else StagedState(
+                    operator, state, files, names.state_name(number, slice_, at), names.parts_name(number, slice_, at)
+                )
+                for at, (operator, state) in enumerate(snapshot.operators)
             ]
-            others = tuple(other.watermark for other in snapshot.others)
-            slices.append(SliceState(watermark=snapshot.watermark, operators=tuple(files), others=others))
+            for slice_, snapshot in enumerate(snapshots)
+        ]
+
+    def _epoch(
+        self, number: int, snapshots: Sequence[Snapshot], states: Sequence[Sequence[StagedState | None]]
+    ) -> Manifest:
+        """The epoch; its rows, and what its states are going to write, are still missing."""
+        assert self.latest is not None
+        slices = _with_states(
+            [
+                SliceState(
+                    watermark=snapshot.watermark,
+                    operators=(),
+                    others=tuple(other.watermark for other in snapshot.others),
+                )
+                for snapshot in snapshots
+            ],
+            states,
+        )
         positions = self._positions(0, [snapshot.positions for snapshot in snapshots])
         others_of = zip(*(snapshot.others for snapshot in snapshots), strict=True)
         others_positions = [
@@ -459,7 +502,7 @@ class Epochs:
                 "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
                 "replayed" if self._replays else "positions": positions,
                 "others": tuple(others_positions),
-                "slices": tuple(slices),
+                "slices": slices,
                 "rows": StoredRows(epoch=number, slices=()),
             }
         )
@@ -484,16 +527,27 @@ def _storing(stored: dict[str, Json], name: str, sealed: Sealed) -> Callable[[],
     return store
 
 
-def _is_unchanged(before: Manifest, epoch: Manifest, snapshots: Sequence[Snapshot]) -> bool:
-    def content(manifest: Manifest) -> list[tuple[tuple[int | None, ...], list[tuple[int, str] | None]]]:
-        return [
-            (state.watermarks, [None if file is None else (file.size, file.sha256) for file in state.operators])
-            for state in manifest.slices
-        ]
+def _with_states(
+    slices: Sequence[SliceState], states: Sequence[Sequence[StagedState | None]]
+) -> tuple[SliceState, ...]:
+    return tuple(
+        slice_.model_copy(update={"operators": tuple(None if state is None else state.file for state in own)})
+        for slice_, own in zip(slices, states, strict=True)
+    )
 
-    no_rows = not any(snapshot.sealed for snapshot in snapshots)
-    same_positions = _positions_in(before) == _positions_in(epoch)
-    return no_rows and same_positions and content(before) == content(epoch)
+
+def _is_unchanged(before: Manifest, epoch: Manifest, states: Sequence[Sequence[StagedState | None]]) -> bool:
+    """Whether an epoch without rows says nothing new."""
+
+    def content(manifest: Manifest) -> list[Any]:
+        return [(slice_.watermarks, list(map(_sums, slice_.operators))) for slice_ in manifest.slices]
+
+    has_new = any(state is not None and state.has_new for own in states for state in own)
+    return not has_new and _positions_in(before) == _positions_in(epoch) and content(before) == content(epoch)
+
+
+def _sums(state: StateFile | None) -> list[str] | None:
+    return None if state is None else [file.sha256 for file in state.files]
 
 
 def _positions_in(epoch: Manifest) -> tuple[Any, ...]:

@@ -18,11 +18,11 @@ import threading
 from collections.abc import Callable, Sequence
 
 from ...host.answers import HELD_BYTES, STEP_ROWS
-from ..connectors.unnamed import Data
 from ..operators.blocks import Block
 from ..operators.grouped import GroupOperator
 from ..operators.operator import Operator
 from ..operators.routes import Routes
+from ..operators.state import OperatorSnapshot
 from ..operators.watermarks import Watermark
 
 _MOST_ROWS = 4 * STEP_ROWS  # of a queue; the last block may go beyond
@@ -185,7 +185,7 @@ class Outlet(Operator):
         """Nothing more comes, this time. After a stop, rows that are left hold windows open, for the next engine."""
         self._queue.end(is_last=False)
 
-    def snapshot(self) -> Data | None:
+    def snapshot(self) -> OperatorSnapshot | None:
         blocks = self._queue.noted()
         return self._operator.snapshot_of(blocks) if blocks else None
 

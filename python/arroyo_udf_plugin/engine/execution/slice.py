@@ -27,11 +27,11 @@ from ...host.runtime import Runtime
 from ...host.started import Mode
 from ...host.to_thread import to_thread
 from ..connectors.interface import Sealed, Sink, transactional
-from ..connectors.unnamed import Data
 from ..operators.blocks import Block
 from ..operators.operator import Operator
 from ..operators.routes import Place, is_source, number_of_source, place_of_source
 from ..operators.stages import AsyncStage, Dead
+from ..operators.state_parts import StoredState
 from ..operators.watermarks import Lowest, Watermark
 from .checkpoint_statistics import SliceSpans
 from .counters import NodeCounter, SliceNumbers
@@ -39,7 +39,7 @@ from .gathering import Gathering, Inlet, Outlet
 from .planned import PlannedPipeline
 from .reading import SourceReading
 from .shares import Shares
-from .snapshot import Snapshot, SourceSnapshot
+from .snapshot import OperatorState, Snapshot, SourceSnapshot
 
 Tell = Callable[[int, BaseException | Literal["quiet", "ended"]], None]
 
@@ -112,7 +112,10 @@ class Slice:
     # ---- Called by the coordinator ----
 
     def restore(
-        self, watermarks: Sequence[Sequence[int | None]], states: Sequence[Sequence[Data]], allow_changed_plugin: bool
+        self,
+        watermarks: Sequence[Sequence[int | None]],
+        states: Sequence[Sequence[StoredState]],
+        allow_changed_plugin: bool,
     ) -> None:
         """Before `start`; may be called again. watermarks, states: see `Epochs.states`. Raises InvalidArgument."""
         self._watermarks = watermarks
@@ -460,7 +463,7 @@ class Slice:
             raise InvalidState(f"slice {self.place} is ending")
         for inlet in self._inlets.values():
             inlet.cut()
-        states: list[tuple[str, Data | None]] = []
+        states: list[tuple[str, OperatorState | None]] = []
         for place, operator in enumerate(self.operators):
             with spans.sync(("operator", place)):
                 states.append((operator.name, operator.snapshot()))

@@ -10,7 +10,7 @@ failures.py    why rows have failed
 keys.py        idempotency keys
 routes.py      which operators and sinks follow which
 watermarks.py  event time
-state.py       what a snapshot is, as Arrow IPC
+state.py       what a snapshot is, as Arrow IPC; state_parts.py: files with what windows keep; state_columns.py: columns
 calls.py       functions in their places, and the columns that they take and add
 blocks.py      rows on their way, and where they come from
 

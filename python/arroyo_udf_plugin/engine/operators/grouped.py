@@ -23,12 +23,12 @@ from ...errors import ArroyoUdfError, InvalidArgument
 from ...host.answers import STEP_ROWS
 from ...host.ordinals import ordinals
 from ...host.policy import Action, Policy
-from ..connectors.unnamed import Data
 from ..datafusion.query import error_message
 from ..windows.collecting import Collecting
 from ..windows.first_rows import FirstRows
 from ..windows.grouping import Grouping
 from ..windows.join_query import Joining
+from ..windows.kept import KeptRows
 from ..windows.look_back import LookBackRows
 from ..windows.opened import opened
 from ..windows.spans import bounded, later, unusable
@@ -40,7 +40,7 @@ from .operator import Operator
 from .pace import Pace
 from .queued import QueuedStage
 from .stages import Dead, Item, RunningStage, in_order
-from .state import FunctionSnapshot, StateIdentity, hash_of, plain
+from .state import FunctionSnapshot, OperatorSnapshot, StateIdentity, hash_of, plain
 from .watermarks import Lowest, Watermark
 
 Asked = Grouping | Joining | Collecting | FirstRows | LookBackRows
@@ -157,6 +157,7 @@ class GroupStage(RunningStage):
         self._out: list[Item] = []
         self._is_at_end = self._is_over = False
         self._answered = 0  # rows of results
+        self._kept: list[KeptRows] | None = None  # of the latest snapshot, if nothing has changed
 
     @property
     def kept_as(self) -> Given:
@@ -193,6 +194,7 @@ class GroupStage(RunningStage):
             item = item.filter(pc.invert(late))
         self.counts.values += len(item)
         if len(item):
+            self._kept = None
             with self._errors():
                 self._windows.add(_with_origins(item, self._given) if self._passes else item.rows)
 
@@ -232,7 +234,7 @@ class GroupStage(RunningStage):
         return iter(out)
 
     def _close(self, all_of_them: bool = False) -> None:
-        keys = None
+        self._kept, keys = None, None
         if self._key is not None and isinstance(self._grouping, Grouping | Joining | Collecting):
             keys = ResultKeys(self._key, self._grouping, self._windows.schema)
         with self._errors():
@@ -273,29 +275,21 @@ class GroupStage(RunningStage):
         """next_id: of the next result, behind the numbers of what is kept."""
         with self._errors():
             next_id = self._windows.kept_rows + self._answered
-        return FunctionSnapshot(self.identity, self._lineage, next_id, [], self._latest, self._kept_rows())
-
-    def _kept_rows(self) -> Iterator[tuple[pa.UInt64Array, Block]]:
-        n_rows = 0
-        with self._errors():
-            for batch in self._windows.kept():
-                yield ordinals(batch.num_rows, n_rows), Block(batch, _nowhere(batch.num_rows))
-                n_rows += batch.num_rows
-
-    @property
-    def kept_bytes(self) -> int:
-        return self._windows.size
+            if self._kept is None:
+                self._kept = list(self._windows.kept())
+        return FunctionSnapshot(self.identity, self._lineage, next_id, [], self._latest, (), parts=self._kept)
 
     def restore(self, kept: Sequence[FunctionSnapshot]) -> None:
         """One slice has had the windows; the others have nothing."""
-        blocks = [block for snapshot in kept for _, block in snapshot.rows]  # large ones are read page by page
+        own = [one for snapshot in kept for one in snapshot.kept]  # large ones are read page by page
         times = [snapshot.latest for snapshot in kept if snapshot.latest is not None]
         self._latest = max(times, default=None)
-        self._answered = max(snapshot.next_id for snapshot in kept) - sum(map(len, blocks))
+        self._answered = max(snapshot.next_id for snapshot in kept) - sum(one.num_rows for one in own)
         watermark = self._latest
         if watermark is not None and self._window is not None:
             watermark = bounded(watermark, self._window)
-        self._windows.restore([block.rows for block in blocks], watermark)
+        self._windows.restore(own, watermark)
+        self._kept = own if all(one.part.place is not None for one in own) else None
 
 
 class GroupOperator(Operator):
@@ -337,7 +331,7 @@ class GroupOperator(Operator):
     def is_ready(self) -> bool:
         return super().is_ready or (self._is_at_end and not self._group.is_empty)
 
-    def snapshot_of(self, blocks: Sequence[Block]) -> Data | None:
+    def snapshot_of(self, blocks: Sequence[Block]) -> OperatorSnapshot | None:
         """The state of an operator that has only these rows on their way to it."""
         for block in blocks:
             self._gather.push(block)
@@ -374,7 +368,3 @@ def _without_origins(rows: pa.RecordBatch, width: int, origin: pa.Schema) -> Blo
     first = width - len(origin)
     origins = pa.RecordBatch.from_arrays(rows.columns[first:width], schema=origin)
     return Block(rows.select([*range(first), *range(width, rows.num_columns)]), origins)
-
-
-def _nowhere(n_rows: int) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.nulls(n_rows, type_) for type_ in ORIGIN.types], schema=ORIGIN)

@@ -110,9 +110,7 @@ class WindowPanes:
                 pane.kept.replace(merged)
                 pane.rows = pane.merged = sum(batch.num_rows for batch in merged)
 
-    def _put(
-        self, batch: pa.RecordBatch, panes: int | pa.Int64Array, place: PartPlace | None = None
-    ) -> list[_Pane]:
+    def _put(self, batch: pa.RecordBatch, panes: int | pa.Int64Array, place: PartPlace | None = None) -> list[_Pane]:
         """Into its panes. place: where a checkpoint has the batch."""
         changed = []
         for number, part in [(panes, batch)] if isinstance(panes, int) else by_pane(batch, panes):

@@ -6,8 +6,9 @@ means another one. Nor are they for each session that leaves: only when half of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,6 +16,8 @@ import pyarrow.compute as pc
 from .storage import Some, Storage
 
 SESSION = pa.field("__session", pa.int64())
+Chosen = tuple[pa.Int64Array, pa.RecordBatch]
+"""Rows of sessions that were asked for, and for each the place of its session among these."""
 
 
 @dataclass
@@ -57,12 +60,14 @@ class SessionRows:
         """How many there are."""
         return sum(chunk.open for chunk in self._chunks)
 
-    def of(self, sessions: pa.Int64Array) -> Iterator[tuple[pa.Int64Array, pa.RecordBatch]]:
-        """The rows of these sessions, and for each the place of its session among these."""
-        return ((places, rows) for _, places, rows in self._chunks_of(sessions))
+    def asked(self, sessions: pa.Int64Array) -> tuple[list[pa.RecordBatch], Callable[[pa.RecordBatch], Chosen]]:
+        """What may have rows of these sessions, and what chooses these rows from it: whatever happens here meanwhile,
+        those of now."""
+        batches = [rows for chunk in self._chunks for rows in chunk.rows.batches]
+        return batches, partial(_chosen, *self._numbers_of(sessions))
 
-    def take_out(self, sessions: pa.Int64Array, left: pa.Int64Array) -> list[tuple[pa.Int64Array, pa.RecordBatch]]:
-        """As `of`; these rows are not here any more. left: all sessions that are."""
+    def take_out(self, sessions: pa.Int64Array, left: pa.Int64Array) -> list[Chosen]:
+        """The rows of these sessions, which are not here any more. left: all sessions that are."""
         chunks = list(self._chunks_of(sessions))
         is_open = pc.is_in(self._is, left)
         self._was, self._is = self._was.filter(is_open), self._is.filter(is_open)
@@ -78,14 +83,23 @@ class SessionRows:
         return [(places, rows) for _, places, rows in chunks]
 
     def _chunks_of(self, sessions: pa.Int64Array) -> Iterator[tuple[_Chunk, pa.Int64Array, pa.RecordBatch]]:
-        is_alias = pc.is_in(self._is, sessions)
-        known = pa.concat_arrays([sessions, self._was.filter(is_alias)])
-        places = pc.index_in(pa.concat_arrays([sessions, self._is.filter(is_alias)]), sessions).cast(pa.int64())
+        numbers = self._numbers_of(sessions)
         for chunk in self._chunks:
             for rows in chunk.rows.batches:
-                at = pc.index_in(rows.column(0), known)
-                if at.null_count < len(at):
-                    yield chunk, places.take(at.drop_null()), rows.filter(at.is_valid()).remove_column(0)
+                places, chosen = _chosen(*numbers, rows)
+                if chosen.num_rows:
+                    yield chunk, places, chosen
+
+    def _numbers_of(self, sessions: pa.Int64Array) -> tuple[pa.Int64Array, pa.Int64Array]:
+        """Their numbers, and for each the place of its session among these."""
+        is_alias = pc.is_in(self._is, sessions)
+        known = pa.concat_arrays([sessions, self._was.filter(is_alias)])
+        return known, pc.index_in(pa.concat_arrays([sessions, self._is.filter(is_alias)]), sessions).cast(pa.int64())
+
+
+def _chosen(known: pa.Int64Array, places: pa.Int64Array, rows: pa.RecordBatch) -> Chosen:
+    at = pc.index_in(rows.column(0), known)
+    return places.take(at.drop_null()), rows.filter(at.is_valid()).remove_column(0)
 
 
 def _translated(numbers: pa.Int64Array, was: pa.Int64Array, is_: pa.Int64Array) -> pa.Int64Array:

@@ -7,7 +7,8 @@ joined (numbering.py) when the watermark may have passed the end of a session, a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,7 +20,7 @@ from .kept import KeptPart, KeptRows
 from .numbering import Numbered, numbered
 from .panes import WAITING_ROWS
 from .results import Results
-from .session_rows import SESSION, SessionRows
+from .session_rows import SESSION, Chosen, SessionRows
 from .spans import Session, before, later, nanoseconds
 from .storage import Storage, StorageLimits
 
@@ -184,8 +185,9 @@ class Sessions:
             return
         self._join()
         for pieces in self._pieces:
-            for some in self._rows.of(pieces.column(-1)):
-                yield KeptRows(KeptPart(self._with_bounds(pieces, *some)))
+            batches, choose = self._rows.asked(pieces.column(-1))
+            form = partial(self._form, pieces, choose)
+            yield from (KeptRows(KeptPart(batch), form) for batch in batches)
 
     @property
     def kept_rows(self) -> int:
@@ -193,8 +195,11 @@ class Sessions:
         self._take_in()
         return sum(map(len, self._pieces)) if self._plan.in_parts else self._rows.open
 
-    def _with_bounds(self, pieces: pa.RecordBatch, at: pa.Array, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Rows with the first and last time of their sessions. at: their places among the pieces."""
+    def _form(
+        self, pieces: pa.RecordBatch, choose: Callable[[pa.RecordBatch], Chosen], batch: pa.RecordBatch
+    ) -> pa.RecordBatch:
+        """Rows with the first and last time of their sessions."""
+        at, rows = choose(batch)
         bounds = [pieces.column(place).take(at) for place in (0, 1)]
         return pa.RecordBatch.from_arrays([*bounds, *rows.columns], schema=self.kept_schema)
 

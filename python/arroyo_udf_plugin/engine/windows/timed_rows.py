@@ -82,7 +82,9 @@ class TimedRows:
         """As `add`. noted: 0 or 1 for each row; None: none of them was. place: where a checkpoint has them."""
         starts = pc.min_max(self._starts(rows))
         if starts["min"] == starts["max"]:
-            notes = bytes(rows.num_rows) if noted is None else noted.buffers()[1].to_pybytes()[noted.offset :][: len(noted)]
+            notes = bytes(rows.num_rows)
+            if noted is not None:
+                notes = bytes(memoryview(noted.buffers()[1])[noted.offset : noted.offset + len(noted)])
             self._bucket(starts["min"].as_py()).add(rows, notes, place)
             return
         for is_noted in (False, True):
