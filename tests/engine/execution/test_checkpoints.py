@@ -262,7 +262,7 @@ def _flipped(data: bytes) -> bytes:
         (lambda data: b"[]", "the epoch is damaged"),
         (lambda data: b"[" * 100_000, "the epoch is damaged"),
         (lambda data: b'{"version":1}', "the epoch is damaged"),
-        (lambda data: data.replace(b'"version":2', b'"version":3'), "has format version 3, and this program reads"),
+        (lambda data: data.replace(b'"version":3', b'"version":4'), "has format version 4, and this program reads"),
     ],
 )
 def test_a_damaged_epoch_and_one_of_another_version_are_refused_by_name(

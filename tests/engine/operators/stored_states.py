@@ -17,4 +17,4 @@ def stored(snapshot: OperatorSnapshot | None) -> StoredState:
     if not parts:
         return StoredState(head)
     data = mapped(lambda file: snapshot.write_parts(file, parts), "parts")
-    return StoredState(head, [(hashlib.sha256(data).hexdigest(), data)])
+    return StoredState(head, ((hashlib.sha256(data).hexdigest(), data),))

@@ -116,7 +116,8 @@ class EpochFiles:
     def state(self, state: StateFile) -> StoredState:
         """Raises InvalidArgument for a damaged one, FileNotFoundError."""
         head, *parts = [self._loaded(state, file) for file in state.files]
-        return StoredState(head, [(file.sha256, data) for file, data in zip(state.parts, parts, strict=True)])
+        sums = (file.sha256 for file in state.parts)
+        return StoredState(head, tuple(zip(sums, parts, strict=True)))
 
     def _loaded(self, state: StateFile, file: StoredFile) -> Data:
         data = self.store.load(file.name)
