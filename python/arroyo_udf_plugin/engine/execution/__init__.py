@@ -18,7 +18,7 @@ epoch_files.py  the files of epochs: which are there, and which are retained
 retention.py    which of them are kept; savepoints.py: those with a name
 restoring.py    back to an older checkpoint
 snapshot.py     what a slice gives an epoch; checkpoint_statistics.py: what an epoch took
-staged_state.py the state of an operator on its way into the store
+sealed_epoch.py an epoch on its way into the store; staged_state.py: the state of an operator
 gathering.py    rows of all slices on their way to an operator that needs them together
 manifest.py     the file of an epoch
 changes.py      what may change before a resume

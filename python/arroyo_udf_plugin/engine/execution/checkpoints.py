@@ -33,25 +33,23 @@ Assumes: one thread at a time; that sinks keep `interface.Sink`'s promises.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import secrets
-import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 from ... import failpoints
-from ...errors import ArroyoUdfError, Fenced, InvalidArgument, WrongCheckpoints
-from ..connectors.interface import Discardable, Json, Rewindable, Sealed, transactional
+from ...errors import Fenced, InvalidArgument, WrongCheckpoints
+from ..connectors.interface import Json, Rewindable, transactional
 from ..operators.state_parts import StoredState
 from .checkpoint_statistics import CheckpointStatistics, CheckpointSteps, SliceSpans
 from .epoch_files import EpochFiles, RetainedEpoch
 from .manifest import Manifest, PipelineIdentity, SliceState, StateFile, StoredRows
 from .retention import USUAL, Retention
 from .savepoints import Savepoints
+from .sealed_epoch import SealedEpoch
 from .snapshot import Sealable, Snapshot, WithSinks
-from .staged_state import StagedState
 from .store import AlreadyThere, Store
 
 _ROWS = "rows/"
@@ -75,20 +73,6 @@ class RowsStage:
 
     def delete(self, name: str) -> None:
         self._store.delete(_ROWS + name)
-
-
-@dataclasses.dataclass
-class _Sealed:
-    """An epoch behind step 1. before: the one before. states: of its operators, by slice. stored: what its sinks have
-    made durable, by slice and name. committed: with these states and rows; None: it is not."""
-
-    before: Manifest
-    epoch: Manifest
-    snapshots: Sequence[Snapshot]
-    states: Sequence[Sequence[StagedState | None]]
-    steps: CheckpointSteps
-    stored: list[dict[str, Json]]
-    committed: Manifest | None = None
 
 
 class Epochs:
@@ -129,7 +113,7 @@ class Epochs:
         self.later: Mapping[int, Sequence[Mapping[str, Json]] | None] = {}
         self._engine = secrets.token_hex(16)
         self._has_staged = False
-        self._unfinished: _Sealed | None = None
+        self._unfinished: SealedEpoch | None = None
         self.statistics: CheckpointStatistics | None = None
         self.latest = self._find()
         if self.latest is None and resume:
@@ -346,18 +330,15 @@ class Epochs:
         snapshots = [first.seal(number).result()]  # before those that send it rows: see gathering.py
         snapshots += [future.result() for future in [slice_.seal(number) for slice_ in others]]
         failpoints.reached("sealed")
-        states = self._staged(number, snapshots)
-        epoch = self._epoch(number, snapshots, states)
-        if not any(snapshot.sealed for snapshot in snapshots) and _is_unchanged(before, epoch, states):
-            return made_up
-        return self._finish(_Sealed(before, epoch, snapshots, states, steps, [{} for _ in snapshots]), slices)
+        sealed = SealedEpoch(before, self._epoch(number, snapshots), snapshots, self._files, steps)
+        return made_up if sealed.is_unchanged else self._finish(sealed, slices)
 
     @property
     def is_unfinished(self) -> bool:
         """Whether an epoch was sealed that is not applied."""
         return self._unfinished is not None
 
-    def _finish(self, sealed: _Sealed, slices: Sequence[Sealable]) -> Manifest:
+    def _finish(self, sealed: SealedEpoch, slices: Sequence[Sealable]) -> Manifest:
         """Steps 2 to 5. Steps 2 to 4 may be repeated."""
         before, snapshots, steps = sealed.before, sealed.snapshots, sealed.steps
         self._unfinished = sealed
@@ -385,41 +366,16 @@ class Epochs:
         for name in sorted(was_needed.difference(*(retained.states for retained in self._retained.values()))):
             self._files.remove(name)
         failpoints.reached("cleaned")
-        self.statistics = steps.statistics(
-            epoch.epoch,
-            [
-                (
-                    snapshot.spans,
-                    [0 if state is None else state.file.whole_size for state in states],
-                    [0 if state is None else state.written for state in states],
-                )
-                for snapshot, states in zip(snapshots, sealed.states, strict=True)
-            ],
-        )
+        self.statistics = sealed.statistics()
         return epoch
 
-    def _commit(self, sealed: _Sealed) -> Manifest:
+    def _commit(self, sealed: SealedEpoch) -> Manifest:
         """Steps 2 and 3. Returns the epoch with its rows."""
-        before, epoch, snapshots, steps = sealed.before, sealed.epoch, sealed.snapshots, sealed.steps
-
         # 2 staged
         self._has_staged = True
-        jobs: list[Callable[[], None]] = []
-        for rows, states, snapshot in zip(sealed.stored, sealed.states, snapshots, strict=True):
-            for name, own in snapshot.sealed.items():
-                if name not in rows:
-                    jobs.append(snapshot.spans.timed(("sink", name), "Async", _storing(rows, name, own)))
-            for place, state in enumerate(states):
-                if state is not None:
-                    jobs.append(snapshot.spans.timed(("operator", place), "Async", partial(state.store, self._store)))
-        _side_by_side(jobs)
-        epoch = epoch.model_copy(
-            update={
-                "rows": StoredRows(epoch=epoch.epoch, slices=tuple(map(dict, sealed.stored))),
-                "slices": _with_states(epoch.slices, sealed.states),
-            }
-        )
-        steps.did("CheckpointingOperators")
+        sealed.stage()
+        epoch = sealed.whole
+        sealed.steps.did("CheckpointingOperators")
         failpoints.reached("staged")
 
         # 3 committed
@@ -428,22 +384,11 @@ class Epochs:
             self._store.create(name, written)
         except AlreadyThere as error:
             if self._store.get(name) != written:  # else it has failed behind that
-                self._discard(sealed)
-                raise self._fenced(before.epoch) from error
-        for state in (state for states in sealed.states for state in states if state is not None):
-            state.committed()
-        steps.did("WritingMetadata")
+                sealed.discard()
+                raise self._fenced(sealed.before.epoch) from error
+        sealed.keep()
+        sealed.steps.did("WritingMetadata")
         return epoch
-
-    def _discard(self, sealed: _Sealed) -> None:
-        """Removes what was staged for an epoch that nobody will commit. Whatever fails, the next start does."""
-        for rows in (rows for snapshot in sealed.snapshots for rows in snapshot.sealed.values()):
-            if isinstance(rows, Discardable):
-                with contextlib.suppress(ArroyoUdfError, OSError):
-                    rows.discard()
-        for state in (state for states in sealed.states for state in states if state is not None):
-            for name in state.own_names:
-                self._files.remove(name)
 
     def apply(self, slices: Sequence[WithSinks], spans: Sequence[SliceSpans] = ()) -> None:
         """Step 4, for the latest epoch. spans: of the slices that have stored its rows, if it is this engine's."""
@@ -459,37 +404,9 @@ class Epochs:
         if any(rows.slices):
             self._store.put(self._files.applied(rows.epoch), b"")
 
-    def _staged(self, number: int, snapshots: Sequence[Snapshot]) -> list[list[StagedState | None]]:
+    def _epoch(self, number: int, snapshots: Sequence[Snapshot]) -> Manifest:
+        """The epoch, its states and rows still missing."""
         assert self.latest is not None
-        files, names = self.latest.parts_files, self._files
-        return [
-            [
-                None
-                if state is None
-                else StagedState(
-                    operator, state, files, names.state_name(number, slice_, at), names.parts_name(number, slice_, at)
-                )
-                for at, (operator, state) in enumerate(snapshot.operators)
-            ]
-            for slice_, snapshot in enumerate(snapshots)
-        ]
-
-    def _epoch(
-        self, number: int, snapshots: Sequence[Snapshot], states: Sequence[Sequence[StagedState | None]]
-    ) -> Manifest:
-        """The epoch; its rows, and what its states are going to write, are still missing."""
-        assert self.latest is not None
-        slices = _with_states(
-            [
-                SliceState(
-                    watermark=snapshot.watermark,
-                    operators=(),
-                    others=tuple(other.watermark for other in snapshot.others),
-                )
-                for snapshot in snapshots
-            ],
-            states,
-        )
         positions = self._positions(0, [snapshot.positions for snapshot in snapshots])
         others_of = zip(*(snapshot.others for snapshot in snapshots), strict=True)
         others_positions = [
@@ -502,8 +419,6 @@ class Epochs:
                 "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
                 "replayed" if self._replays else "positions": positions,
                 "others": tuple(others_positions),
-                "slices": slices,
-                "rows": StoredRows(epoch=number, slices=()),
             }
         )
 
@@ -518,58 +433,3 @@ class Epochs:
         for own in read:
             positions |= {name: dict(position) for name, position in own.items()}
         return positions
-
-
-def _storing(stored: dict[str, Json], name: str, sealed: Sealed) -> Callable[[], None]:
-    def store() -> None:
-        stored[name] = sealed.store()
-
-    return store
-
-
-def _with_states(
-    slices: Sequence[SliceState], states: Sequence[Sequence[StagedState | None]]
-) -> tuple[SliceState, ...]:
-    return tuple(
-        slice_.model_copy(update={"operators": tuple(None if state is None else state.file for state in own)})
-        for slice_, own in zip(slices, states, strict=True)
-    )
-
-
-def _is_unchanged(before: Manifest, epoch: Manifest, states: Sequence[Sequence[StagedState | None]]) -> bool:
-    """Whether an epoch without rows says nothing new."""
-
-    def content(manifest: Manifest) -> list[Any]:
-        return [(slice_.watermarks, list(map(_sums, slice_.operators))) for slice_ in manifest.slices]
-
-    has_new = any(state is not None and state.has_new for own in states for state in own)
-    return not has_new and _positions_in(before) == _positions_in(epoch) and content(before) == content(epoch)
-
-
-def _sums(state: StateFile | None) -> list[str] | None:
-    return None if state is None else [file.sha256 for file in state.files]
-
-
-def _positions_in(epoch: Manifest) -> tuple[Any, ...]:
-    return epoch.positions, epoch.others, epoch.replayed
-
-
-def _side_by_side(jobs: Sequence[Callable[[], None]]) -> None:
-    """Does all jobs at once. Raises the first error. (Threads of an executor would keep a process from ending.)"""
-    errors: list[BaseException] = []
-
-    def do(job: Callable[[], None]) -> None:
-        try:
-            job()
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=do, args=(job,), daemon=True, name="arroyo-udf-store") for job in jobs[1:]]
-    for thread in threads:
-        thread.start()
-    for job in jobs[:1]:
-        do(job)
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]

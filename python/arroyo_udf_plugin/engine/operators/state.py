@@ -239,7 +239,8 @@ def _read(stream: Any, given: Given, name: str, files: Sequence[tuple[str, Data]
         raise ValueError("its lineage has not 16 bytes")
     columns, whose = about.pop("columns", None), f"{name}: {about['function']}"
     places, notes = about.pop("parts", None), about.pop("notes", {})
-    rows, is_former, parts = [], False, None
+    rows: list[tuple[pa.UInt64Array, Block]] = []
+    is_former, parts = False, None
     if places is None:
         rows, is_former = _read_rows(stream, columns, given, lineage, whose)
     else:
@@ -270,7 +271,8 @@ def _read_rows(
         if any(batch.num_rows for batch in stream):
             raise refused(stream, wanted, are, whose)
         stream = ()  # no row has the columns of then
-    rows, last, schema = [], -1, given.schema
+    rows: list[tuple[pa.UInt64Array, Block]] = []
+    last, schema = -1, given.schema
     for batch in stream:
         batch.validate(full=True)
         if is_former:
