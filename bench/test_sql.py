@@ -23,7 +23,8 @@ from arroyo_udf_plugin.engine.connectors.source import Rows
 from arroyo_udf_plugin.engine.datafusion.feed import context
 from arroyo_udf_plugin.engine.datafusion.query import Query, Select
 from arroyo_udf_plugin.engine.operators.blocks import Block, Columns, Given
-from arroyo_udf_plugin.engine.operators.grouped import GroupOperator, GroupPlan
+from arroyo_udf_plugin.engine.operators.group_stage import GroupPlan
+from arroyo_udf_plugin.engine.operators.grouped import GroupOperator
 from arroyo_udf_plugin.engine.operators.operator import Operator
 from arroyo_udf_plugin.engine.pipeline import Blackhole, Files, Functions, Lookup, Pipeline
 from arroyo_udf_plugin.engine.pipeline.plan import plan

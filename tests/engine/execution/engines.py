@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import IO
 
 import pyarrow as pa
 from worlds import SCHEMA, MemoryStore, World, WorldSink, epochs_in
@@ -12,6 +16,7 @@ from arroyo_udf_plugin.engine.execution.checkpoints import Epochs
 from arroyo_udf_plugin.engine.execution.manifest import Manifest, PipelineIdentity
 from arroyo_udf_plugin.engine.execution.retention import Retention
 from arroyo_udf_plugin.engine.execution.snapshot import Snapshot
+from arroyo_udf_plugin.engine.windows.kept import KeptRows
 
 SOURCE = {"source": {"type": "files", "paths": ["a", "c"]}}
 IDENTITY = PipelineIdentity.of("flights", SOURCE, {"speed": "abc"})
@@ -19,6 +24,21 @@ IDENTITY = PipelineIdentity.of("flights", SOURCE, {"speed": "abc"})
 
 class Killed(BaseException):
     """The process ends here: nothing of the engine runs any more."""
+
+
+@dataclass(frozen=True)
+class FixedState:
+    """A state of these bytes. parts: beside them."""
+
+    data: bytes
+    parts: Sequence[KeptRows] = ()
+
+    def head(self, places: Sequence[tuple[int, int]]) -> bytes:
+        return self.data + (json.dumps(places).encode() if places else b"")
+
+    def write_parts(self, file: IO[bytes], parts: Sequence[KeptRows]) -> None:
+        for one in parts:
+            file.write(json.dumps(one.rows.to_pydict()).encode() + b"\n")
 
 
 class Counting:
@@ -37,7 +57,7 @@ class Counting:
         future: Future[Snapshot] = Future()
         rows = {sink.name: sealed for sink in self.sinks if (sealed := sink.seal(epoch)) is not None}
         positions: dict[str, Json] = {f"p{self._place}": {"next": self.next_row}}
-        future.set_result(Snapshot(positions, 7, [("speed", self.state)], rows))
+        future.set_result(Snapshot(positions, 7, [("speed", FixedState(self.state))], rows))
         return future
 
 

@@ -69,7 +69,7 @@ def test_no_span_goes_backwards_when_the_clock_is_set_back(monkeypatch: pytest.M
         pass
     steps.did("CheckpointingOperators")
     steps.did("WritingMetadata")
-    found = steps.statistics(7, [(spans, [30])])
+    found = steps.statistics(7, [(spans, [30], [20])])
     assert (found.epoch, found.bytes, found.end) == (7, 30, 0.0)
     own = found.slices[0].spans["operator", 0]
     assert [span.event for span in own] == ["Alignment", "Sync"]

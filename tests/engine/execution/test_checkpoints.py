@@ -15,6 +15,7 @@ from arroyo_udf_plugin import failpoints
 from arroyo_udf_plugin.engine.connectors.interface import Json
 from arroyo_udf_plugin.engine.execution.checkpoints import Epochs
 from arroyo_udf_plugin.engine.execution.manifest import Manifest, PipelineIdentity
+from arroyo_udf_plugin.engine.operators.state_parts import StoredState
 from arroyo_udf_plugin.errors import InvalidArgument
 
 KEPT = Path(__file__).parent / "kept"
@@ -261,7 +262,7 @@ def _flipped(data: bytes) -> bytes:
         (lambda data: b"[]", "the epoch is damaged"),
         (lambda data: b"[" * 100_000, "the epoch is damaged"),
         (lambda data: b'{"version":1}', "the epoch is damaged"),
-        (lambda data: data.replace(b'"version":2', b'"version":3'), "has format version 3, and this program reads"),
+        (lambda data: data.replace(b'"version":3', b'"version":4'), "has format version 4, and this program reads"),
     ],
 )
 def test_a_damaged_epoch_and_one_of_another_version_are_refused_by_name(
@@ -300,7 +301,7 @@ def test_a_damaged_or_missing_state_is_refused_by_name(damage: Callable[[bytes],
     with pytest.raises(InvalidArgument, match=f"{name}, the state of speed, is missing"):
         resumed.states(0, 1)
     store.files[name] = good
-    assert resumed.states(0, 1) == ([(7,)], [(b"rows in flight",)])
+    assert resumed.states(0, 1) == ([(7,)], [(StoredState(b"rows in flight"),)])
 
 
 def test_epochs_of_version_1_can_be_read() -> None:
@@ -309,7 +310,7 @@ def test_epochs_of_version_1_can_be_read() -> None:
     assert epoch.epoch == 2
     assert epoch.positions == {"p0": {"next": 3}}
     kept = json.loads((KEPT / "epoch-1.json").read_bytes())
-    assert json.loads(epoch.written()) == kept | {"version": 2}
+    assert json.loads(epoch.written()) == kept | {"version": 3}
 
 
 # ---- Another parallelism ---------------------------------------------------------------------------------------------
@@ -327,14 +328,15 @@ def test_states_of_slices_are_shared_out_over_another_number_of_slices() -> None
     epochs.take(slices)
     resumed = Epochs(store, IDENTITY, resume=True)
 
-    def states(width: int) -> Sequence[list[tuple[bytes, ...]]]:
+    def states(width: int) -> Sequence[list[tuple[StoredState, ...]]]:
         return [resumed.states(place, width)[1] for place in range(width)]
 
-    assert states(2) == [[(b"state 0", b"state 2")], [(b"state 1",)]]
-    assert states(5) == [[(b"state 0",)], [(b"state 1",)], [(b"state 2",)], [()], [()]]
-    assert states(1) == [[(b"state 0", b"state 1", b"state 2")]]
+    zero, one, two = every = tuple(StoredState(f"state {place}".encode()) for place in range(3))
+    assert states(2) == [[(zero, two)], [(one,)]]
+    assert states(5) == [[(zero,)], [(one,)], [(two,)], [()], [()]]
+    assert states(1) == [[every]]
     by_keys = [resumed.states(place, 2, shared=[0]) for place in range(2)]
-    assert by_keys == [([(7, 7, 7)], [(b"state 0", b"state 1", b"state 2")])] * 2, "each takes its key groups of all"
+    assert by_keys == [([(7, 7, 7)], [every])] * 2, "each takes its key groups of all"
     assert resumed.latest is not None
     assert resumed.latest.positions == {"p0": {"next": 3}, "p1": {"next": 3}, "p2": {"next": 3}}
     assert b"others" not in resumed.latest.written(), "older programs read epochs of one source"

@@ -21,7 +21,8 @@ from arroyo_udf_plugin.engine.execution.idleness import Idleness
 from arroyo_udf_plugin.engine.execution.runner import Interval, run
 from arroyo_udf_plugin.engine.execution.stopping import StopRequest
 from arroyo_udf_plugin.engine.operators.blocks import Block, Given
-from arroyo_udf_plugin.engine.operators.grouped import GroupOperator, GroupPlan
+from arroyo_udf_plugin.engine.operators.group_stage import GroupPlan
+from arroyo_udf_plugin.engine.operators.grouped import GroupOperator
 from arroyo_udf_plugin.engine.operators.operator import Operator
 from arroyo_udf_plugin.engine.operators.queued import QueryPlan
 from arroyo_udf_plugin.engine.operators.routes import Routes

@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from stored_states import stored
 from worlds import Gate, Item, MemoryStore, Story, StorySource, World, once
 
 from arroyo_udf_plugin.engine.connectors.source import Rows
-from arroyo_udf_plugin.engine.connectors.unnamed import Data
 from arroyo_udf_plugin.engine.datafusion.query import Select
 from arroyo_udf_plugin.engine.execution.checkpoints import Epochs
 from arroyo_udf_plugin.engine.execution.exchange import Channel
@@ -19,10 +19,12 @@ from arroyo_udf_plugin.engine.execution.runner import run
 from arroyo_udf_plugin.engine.execution.shares import Shares
 from arroyo_udf_plugin.engine.execution.stopping import StopRequest
 from arroyo_udf_plugin.engine.operators.blocks import Block, Columns, Given
-from arroyo_udf_plugin.engine.operators.grouped import GroupOperator, GroupPlan, GroupStage
+from arroyo_udf_plugin.engine.operators.group_stage import GroupPlan, GroupStage
+from arroyo_udf_plugin.engine.operators.grouped import GroupOperator
 from arroyo_udf_plugin.engine.operators.operator import Operator
 from arroyo_udf_plugin.engine.operators.queued import QueryPlan
 from arroyo_udf_plugin.engine.operators.routes import Routes
+from arroyo_udf_plugin.engine.operators.state_parts import StoredState
 from arroyo_udf_plugin.engine.operators.watermarks import Watermark
 from arroyo_udf_plugin.engine.windows.grouping import Grouping
 from arroyo_udf_plugin.engine.windows.spans import Hop
@@ -85,7 +87,7 @@ def test_a_stop_closes_no_windows_that_other_slices_have_rows_for() -> None:
     assert counted(world) == {0: 2, 10: 1, 20: 1, 100: 2, 110: 1}
 
 
-def on_its_way(*items: pa.RecordBatch | int) -> Data:
+def on_its_way(*items: pa.RecordBatch | int) -> StoredState:
     """The state of the query in front: rows, and watermarks between them."""
     first, *_ = InFront({}, World()).operators()
     first.start()
@@ -94,13 +96,11 @@ def on_its_way(*items: pa.RecordBatch | int) -> Data:
             first.push_watermark(item)
         else:
             first.push(Columns(SCHEMA).block(Rows("a", 1, item)))
-    state = first.snapshot()
-    assert state is not None
-    return state
+    return stored(first.snapshot())
 
 
 def resumed(
-    monkeypatch: pytest.MonkeyPatch, watermarks: tuple[int, ...], states: Sequence[Data], **items: Sequence[Item]
+    monkeypatch: pytest.MonkeyPatch, watermarks: tuple[int, ...], states: Sequence[StoredState], **items: Sequence[Item]
 ) -> dict[int, int]:
     """What an engine counts that goes on from these states of slices."""
     world, store, width = World(), MemoryStore(), len(items)

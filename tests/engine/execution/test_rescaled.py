@@ -14,12 +14,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stored_states import stored
+
 from arroyo_udf_plugin.engine.connectors.source import Rows
-from arroyo_udf_plugin.engine.connectors.unnamed import Data
 from arroyo_udf_plugin.engine.execution.exchange import Exchange, Exchanges
 from arroyo_udf_plugin.engine.operators.blocks import Block, Columns, Given
-from arroyo_udf_plugin.engine.operators.grouped import GroupOperator, GroupPlan
+from arroyo_udf_plugin.engine.operators.group_stage import GroupPlan
+from arroyo_udf_plugin.engine.operators.grouped import GroupOperator
 from arroyo_udf_plugin.engine.operators.routes import Routes
+from arroyo_udf_plugin.engine.operators.state_parts import StoredState
 from arroyo_udf_plugin.engine.windows.grouping import Grouping
 from arroyo_udf_plugin.engine.windows.spans import Hop, Session, Window
 
@@ -52,7 +55,7 @@ class Slices:
         self.left: list[list[Result]] = [[] for _ in range(width)]
         self.told: list[int | None] = [None] * width
 
-    def start(self, states: Sequence[Data]) -> None:
+    def start(self, states: Sequence[StoredState]) -> None:
         for operator in self.operators:
             operator.start(states)
 
@@ -112,16 +115,15 @@ class Slices:
             for slice in range(len(self.operators)):
                 self.step(draw, slice)
 
-    def sealed(self, draw: random.Random) -> tuple[list[Data], list[int], list[Result]]:
+    def sealed(self, draw: random.Random) -> tuple[list[StoredState], list[int], list[Result]]:
         """States, positions and results of a checkpoint; between its seals, the others go on."""
-        states: dict[int, Data] = {}
+        states: dict[int, StoredState] = {}
         positions, results = list(self.positions), []
         for slice in draw.sample(range(len(self.operators)), len(self.operators)):
             for _ in range(draw.randrange(6)):
                 self.step(draw)
             state = self.exchanges[slice].snapshot()
-            assert state is not None
-            states[slice] = state
+            states[slice] = stored(state)
             for source in self.own(slice):
                 positions[source] = self.positions[source]
             results += self.left[slice]
@@ -154,12 +156,12 @@ ROWS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 5), st.integers(1, 
 @pytest.mark.parametrize("aggregate", ["sum(x)", "median(x) * 0 + sum(DISTINCT x) * 0 + sum(x)"], ids=["parts", "rows"])
 @pytest.mark.parametrize("window", [Hop(10, 10), Hop(30, 10), Session(6)], ids=["tumble", "hop", "session"])
 @given(sources=st.lists(ROWS, min_size=SOURCES, max_size=SOURCES), seed=st.integers(0, 2**32))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_no_row_is_lost_or_counted_twice(
     window: Window, aggregate: str, sources: list[list[Row]], seed: int
 ) -> None:
     draw, asked = random.Random(seed), plan(window, aggregate)
-    states: list[Data] = []
+    states: list[StoredState] = []
     positions, results, bound = [0] * SOURCES, [], None
     for width in [draw.randint(1, 4) for _ in range(draw.randint(1, 3))]:
         slices = Slices(asked, sources, width, positions)

@@ -10,6 +10,7 @@ from arroyo_udf_plugin.engine.execution.checkpoints import Epochs
 from arroyo_udf_plugin.engine.execution.manifest import Manifest
 from arroyo_udf_plugin.engine.execution.restoring import checkpoints_in
 from arroyo_udf_plugin.engine.execution.retention import Retention
+from arroyo_udf_plugin.engine.operators.state_parts import StoredState
 from arroyo_udf_plugin.errors import Fenced, InvalidArgument
 
 
@@ -58,7 +59,7 @@ def test_going_back_gives_up_later_epochs_and_goes_on_from_the_former_state() ->
     latest = engine.epochs.latest
     assert latest is not None
     assert (latest.epoch, latest.fence, latest.given_up) == (7, True, ((5, 6),))
-    assert engine.epochs.states(0, 1)[1] == [(b"state 2",)]
+    assert engine.epochs.states(0, 1)[1] == [(StoredState(b"state 2"),)]
     assert engine.slice.next_row == 7  # of rows 1 to 10
     assert there(store) == {4: None}, "those of rows that were taken back cannot be gone back to"
     assert states(store) == [4, 7]
@@ -122,8 +123,8 @@ def test_an_older_engine_that_wakes_up_and_cleans_does_not_remove_what_was_resto
     store.before = before
     old.go()
     assert name(2) not in store.files, "it has cleaned"
-    assert restored[0].epochs.states(0, 1)[1] == [(b"state 0",)]
-    assert Engine(store, world, resume=True).epochs.states(0, 1)[1] == [(b"state 0",)]
+    assert restored[0].epochs.states(0, 1)[1] == [(StoredState(b"state 0"),)]
+    assert Engine(store, world, resume=True).epochs.states(0, 1)[1] == [(StoredState(b"state 0"),)]
 
 
 def test_an_engine_that_commits_meanwhile_has_that_given_up_too() -> None:
@@ -166,7 +167,7 @@ def test_a_damaged_one_is_told_and_refused_and_can_be_put_back(file: str, data: 
     store.files[file] = whole
     assert there(store) == {4: None, 5: None, 6: None}
     engine = Engine(store, world, resume=True, retain=3, restore=5)
-    assert engine.epochs.states(0, 1)[1] == [(b"state 3",)]
+    assert engine.epochs.states(0, 1)[1] == [(StoredState(b"state 3"),)]
 
 
 @pytest.mark.parametrize("damaged", [name(6), "states/0000000006-0-0.arrow"])

@@ -12,6 +12,7 @@ from worlds import MemoryStore, World
 from arroyo_udf_plugin.engine.execution.checkpoints import Epochs
 from arroyo_udf_plugin.engine.execution.retention import Retention
 from arroyo_udf_plugin.engine.execution.savepoints import Savepoints, TakenSavepoint
+from arroyo_udf_plugin.engine.operators.state_parts import StoredState
 from arroyo_udf_plugin.errors import InvalidArgument, WrongCheckpoints
 
 
@@ -28,7 +29,7 @@ def test_no_retention_removes_a_savepoint_and_one_goes_back_to_it() -> None:
     assert latest is not None
     assert (latest.epoch, latest.fence, latest.given_up) == (10, True, ((5, 9),))
     assert again.epochs.gone_back_to == 4
-    assert again.epochs.states(0, 1)[1] == [(b"state 2",)]
+    assert again.epochs.states(0, 1)[1] == [(StoredState(b"state 2"),)]
     assert latest.positions == {"p0": {"next": 7}}
 
 

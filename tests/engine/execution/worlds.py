@@ -12,10 +12,11 @@ A position is the number of the next item, so a source goes on behind the end or
 from __future__ import annotations
 
 import asyncio
+import io
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import IO, Any
 
 import pyarrow as pa
 
@@ -308,6 +309,11 @@ class MemoryStore:
     def put(self, name: str, data: bytes) -> None:
         self._note("put", name)
         self.files[name] = data
+
+    def write(self, name: str, write: Callable[[IO[bytes]], None]) -> None:
+        file = io.BytesIO()
+        write(file)
+        self.put(name, file.getvalue())
 
     def create(self, name: str, data: bytes) -> None:
         self._note("create", name)

@@ -111,7 +111,7 @@ def test_keys_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
         own.add(pa.RecordBatch.from_pydict({"t": [time], "k": ["a"], "m": [time], "v": [0]}, schema=SCHEMA))
         own.watermark = time
         assert sum(batch.num_rows for batch in closed(own)) == bool(time)
-        most = max(most, sum(len(known) for batch in own.kept() for known in batch.column("__known").drop_null()))
+        most = max(most, sum(len(known) for batch in own.kept() for known in batch.rows.column("__known").drop_null()))
     assert most <= (80 + 10) / 10 + 2
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from stored_states import stored
 from window_rows import MANY, SCHEMA, WINDOWS_OF_MANY, Row, batch, grouping, many, shown
 
 from arroyo_udf_plugin import InvalidArgument
@@ -15,8 +16,10 @@ from arroyo_udf_plugin.engine.connectors.source import Rows
 from arroyo_udf_plugin.engine.datafusion.query import Select
 from arroyo_udf_plugin.engine.operators import state
 from arroyo_udf_plugin.engine.operators.blocks import Block, Columns, Given
-from arroyo_udf_plugin.engine.operators.grouped import GroupOperator, GroupPlan
+from arroyo_udf_plugin.engine.operators.group_stage import GroupPlan
+from arroyo_udf_plugin.engine.operators.grouped import GroupOperator
 from arroyo_udf_plugin.engine.operators.stages import Dead
+from arroyo_udf_plugin.engine.operators.state_parts import StoredState
 from arroyo_udf_plugin.engine.operators.watermarks import Lowest, Watermark
 from arroyo_udf_plugin.engine.windows.grouping import Grouping
 from arroyo_udf_plugin.engine.windows.join_query import Joining
@@ -134,7 +137,7 @@ def test_a_snapshot_has_the_windows_and_the_rows_on_their_way() -> None:
     operator.push(block(("b", 5, 13)))  # it waits for its turn
     states = [operator.snapshot(), other.snapshot([block(("a", 7, 14), ("a", 0, 9))])]
     resumed = GroupOperator(plan())
-    resumed.start([one for one in states if one is not None])
+    resumed.start(list(map(stored, states)))
     resumed.finish()
     results = [item for item in taken(resumed) if not isinstance(item, Watermark)]
     assert Counter(results) == Counter([(10, 20, "a", 2, 10, 5.0, 3), (10, 20, "b", 1, 5, 5.0, 5)])
@@ -151,8 +154,7 @@ def test_what_the_end_of_the_input_has_closed_is_not_opened_again(window: Hop | 
     first.push_watermark(5)
     first.finish()
     taken(first)
-    state_ = first.snapshot()
-    assert state_ is not None
+    state_ = stored(first.snapshot())
     resumed = GroupOperator(asked)
     resumed.start([state_])
     resumed.push_watermark(5)
@@ -167,7 +169,6 @@ def test_what_the_end_of_the_input_has_closed_is_not_opened_again(window: Hop | 
 @pytest.mark.parametrize("window", WINDOWS_OF_MANY, ids=["tumble", "hop", "session"])
 def test_a_large_state_is_in_a_file(window: Hop | Session, monkeypatch: pytest.MonkeyPatch) -> None:
     """O3, O4: memory stays flat while it is written, and while it is read."""
-    monkeypatch.setattr(state, "LARGE", 5 << 20)
     asked = dataclasses.replace(grouping(aggregates={"n": "count(*)", "d": "count(DISTINCT x)"}), window=window)
     limited = dataclasses.replace(plan(asked), limits=StorageLimits(memory=1 << 20))
     operator, before = GroupOperator(limited), pa.total_allocated_bytes()
@@ -176,9 +177,8 @@ def test_a_large_state_is_in_a_file(window: Hop | Session, monkeypatch: pytest.M
         for start in range(0, MANY, STEP_ROWS):
             operator.push(Columns(SCHEMA).block(Rows("file", 1, many(number).slice(start, STEP_ROWS))))
             operator.take()
-    snapshot = operator.snapshot()
-    assert isinstance(snapshot, memoryview)
-    assert len(snapshot) > 12 << 20
+    snapshot = stored(operator.snapshot())
+    assert len(snapshot.parts[0][1]) > 8 << 20
     resumed = GroupOperator(limited)
     resumed.start([snapshot])
     assert pa.total_allocated_bytes() - before < 10 << 20
@@ -195,11 +195,13 @@ def test_a_large_state_that_is_damaged_is_refused(monkeypatch: pytest.MonkeyPatc
     operator.start()
     operator.push(block(("a", 1, 1)))
     taken(operator)
-    snapshot = bytearray(operator.snapshot() or b"")
-    GroupOperator(plan()).start([memoryview(snapshot)])
-    snapshot[-30] ^= 1
+    snapshot = stored(operator.snapshot())
+    head = bytearray(snapshot.head)
+    damaged = StoredState(memoryview(head), snapshot.parts)
+    GroupOperator(plan()).start([damaged])
+    head[-30] ^= 1
     with pytest.raises(InvalidArgument, match="the state is damaged"):
-        GroupOperator(plan()).start([memoryview(snapshot)])
+        GroupOperator(plan()).start([damaged])
 
 
 def test_results_are_numbered_across_a_restart() -> None:
@@ -208,8 +210,7 @@ def test_results_are_numbered_across_a_restart() -> None:
     first.push(block(("a", 1, 1), ("b", 3, 2), ("b", 3, 12)))
     first.push_watermark(10)
     taken(first)
-    snapshot = first.snapshot()
-    assert snapshot is not None
+    snapshot = stored(first.snapshot())
     resumed = GroupOperator(plan())
     resumed.start([snapshot])
     resumed.finish()
@@ -275,8 +276,7 @@ def test_the_layout_of_an_aggregate_may_change() -> None:
     first.start()
     first.push(block(("a", 1, 1)))
     taken(first)
-    snapshot = first.snapshot()
-    assert snapshot is not None
+    snapshot = stored(first.snapshot())
     resumed = GroupOperator(plan(dataclasses.replace(asked, aggregates={"n": "sum( x+1 ) -- one more"})))
     resumed.start([snapshot])
     resumed.finish()
@@ -286,8 +286,7 @@ def test_the_layout_of_an_aggregate_may_change() -> None:
 def test_another_grouping_is_refused() -> None:
     first = GroupOperator(plan())
     first.start()
-    snapshot = first.snapshot()
-    assert snapshot is not None
+    snapshot = stored(first.snapshot())
     with pytest.raises(InvalidArgument, match=r'the window of windows was \{"width": 10, .*undo the change'):
         GroupOperator(plan(grouping(20))).start([snapshot], allow_changed_plugin=True)
 
@@ -300,8 +299,7 @@ def test_aggregates_may_be_made_of_what_open_windows_keep(window: Hop | Session)
     first.start()
     first.push(block(("a", 1, 1), ("a", 4, 2)))
     taken(first)
-    snapshot = first.snapshot()
-    assert snapshot is not None
+    snapshot = stored(first.snapshot())
     resumed = GroupOperator(plan(dataclasses.replace(asked, aggregates={"c": "max(x)", "a": "sum(x)"})))
     resumed.start([snapshot])
     resumed.push(block(("a", 2, 3)))
@@ -323,8 +321,7 @@ def test_an_aggregate_that_open_windows_do_not_keep_is_refused_by_name(aggregate
     first.start()
     first.push(block(("a", 1, 1)))
     taken(first)
-    snapshot = first.snapshot()
-    assert snapshot is not None
+    snapshot = stored(first.snapshot())
     with pytest.raises(InvalidArgument, match=told):
         GroupOperator(plan(dataclasses.replace(asked, aggregates=aggregates))).start([snapshot])
 
@@ -335,8 +332,7 @@ def test_rows_that_windows_keep_may_answer_something_else() -> None:
     first.start()
     first.push(block(("a", 1, 1), ("a", 4, 2)))
     taken(first)
-    snapshot = first.snapshot()
-    assert snapshot is not None
+    snapshot = stored(first.snapshot())
     resumed = GroupOperator(plan(dataclasses.replace(asked, aggregates={"a": "array_agg(x ORDER BY x DESC)"})))
     resumed.start([snapshot])
     resumed.finish()

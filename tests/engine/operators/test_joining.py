@@ -101,7 +101,7 @@ def test_a_join_equals_a_plain_one(kind: Kind, steps: list[Step]) -> None:
             if own.watermark is None or step.time > own.watermark:
                 own.watermark = step.time
                 batches += closed(own)
-                assert all(time >= step.time for batch in own.kept() for time, *_ in values(batch, ["t"]))
+                assert all(time >= step.time for batch in own.kept() for time, *_ in values(batch.left, ["t"]))
         elif step == "cut":
             kept, watermark = list(own.kept()), own.watermark
             own = joined(kind)

@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from stored_states import stored
 from window_models import DAY, Model, SessionModel, monthly, tumbling
 from window_rows import PARTS, SCHEMA, Row, batch, grouping, shown
 
 from arroyo_udf_plugin.engine.connectors.source import Rows
 from arroyo_udf_plugin.engine.operators.blocks import Block, Columns, Given
-from arroyo_udf_plugin.engine.operators.grouped import GroupOperator, GroupPlan
+from arroyo_udf_plugin.engine.operators.group_stage import GroupPlan
+from arroyo_udf_plugin.engine.operators.grouped import GroupOperator
 from arroyo_udf_plugin.engine.operators.stages import Dead
 from arroyo_udf_plugin.engine.operators.watermarks import Watermark
 from arroyo_udf_plugin.engine.windows.joining import Joining, Sides
@@ -87,8 +89,7 @@ def test_windows_wait_for_late_rows_and_those_that_come_later_are_dead_letters(
         operator.start()
         for step in steps:
             if step == "kept":
-                state = operator.snapshot()
-                assert state is not None
+                state = stored(operator.snapshot())
                 operator = GroupOperator(plan)
                 operator.start([state])
             elif isinstance(step, int):
@@ -171,8 +172,7 @@ def test_another_lateness_counts_from_the_next_watermark_on() -> None:
     first.push(block([("a", 1, 1), ("a", 1, 12)]))
     first.push_watermark(15)
     assert len(taken.take(first)) == 1
-    state = first.snapshot()
-    assert state is not None
+    state = stored(first.snapshot())
     resumed = GroupOperator(planned(8))
     resumed.start([state])
     resumed.push_watermark(16)

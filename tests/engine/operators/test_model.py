@@ -16,9 +16,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from stored_states import stored
 
 from arroyo_udf_plugin.engine.operators.blocks import Block
 from arroyo_udf_plugin.engine.operators.operator import Operator
+from arroyo_udf_plugin.engine.operators.state_parts import StoredState
 from arroyo_udf_plugin.engine.operators.watermarks import Watermark
 
 
@@ -91,7 +93,7 @@ class Machine(RuleBasedStateMachine):
         self.done: collections.Counter[int] = collections.Counter()
         self.kept: tuple[list[bytes], list[Slice], collections.Counter[int]] | None = None
 
-    def made(self, states: list[bytes]) -> Operator:
+    def made(self, states: list[StoredState]) -> Operator:
         names = ["in_order" if self.ordered else "as_done", "plus"]
         one = gates.operator(self.functions, names, action="null")
         one.start(states)
@@ -124,7 +126,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule()
     def snapshot(self) -> None:
-        states = [one.snapshot() for one in self.operators]
+        states = [stored(one.snapshot()) for one in self.operators]
         self.kept = states, copy.deepcopy(self.slices), self.done.copy()
 
     @rule(n_slices=st.integers(1, 3))

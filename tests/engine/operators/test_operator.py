@@ -14,6 +14,7 @@ import pytest
 from gates import Gates, block, operator
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from stored_states import stored
 
 from arroyo_udf_plugin import InvalidArgument, RowError, load
 from arroyo_udf_plugin.engine.connectors.cells import Dialect, cell_type
@@ -22,6 +23,7 @@ from arroyo_udf_plugin.engine.operators import state
 from arroyo_udf_plugin.engine.operators.blocks import Block, Columns
 from arroyo_udf_plugin.engine.operators.operator import Operator
 from arroyo_udf_plugin.engine.operators.stages import Dead, Item
+from arroyo_udf_plugin.engine.operators.state_parts import StoredState
 from arroyo_udf_plugin.engine.operators.watermarks import EventClock, Watermark
 from arroyo_udf_plugin.host.runtime import Runtime
 
@@ -216,7 +218,7 @@ def test_a_slow_sync_function_s_rows_leave_as_they_are_done(functions: Any) -> N
     first = [x for item in one.take() for x in shown(item)]
     assert first == [0]
     assert one.is_ready
-    state_ = one.snapshot()
+    state_ = stored(one.snapshot())
     rest = taken(one, lambda found: found[-1:] == [Watermark(5)])
     assert rest == [*range(1, 10), Watermark(5)]
     again = operator(functions, ["plus"])
@@ -256,7 +258,7 @@ def test_recovery_evaluates_the_arguments_again(functions: Any, opened: Gates) -
     one = started(functions, ["plus", "in_order"])
     one.push(block([1, 2]))
     taken(one, lambda _: opened.calls[3] == 1)
-    kept = one.snapshot()
+    kept = stored(one.snapshot())
     one.close()
     again = operator(functions, ["plus", "in_order"])
     again.start([kept])
@@ -274,7 +276,7 @@ def test_restored_rows_leave_without_new_input(functions: Any, opened: Gates) ->
     opened.open([11, 13])
     assert sorted(taken(one, all_of(2))) == [11, 13]
     taken(one, lambda _: all(opened.calls[x] == 1 for x in range(10, 16)))
-    kept = one.snapshot()
+    kept = stored(one.snapshot())
     one.close()
     again = operator(functions, ["as_done"])
     again.start([kept])
@@ -293,7 +295,7 @@ def test_states_of_several_slices_do_not_overwrite_each_other(functions: Any, op
         one.push(block([first, first + 1, first + 2]))
         one.push_watermark(time_)
         one.take()
-        kept.append(one.snapshot())
+        kept.append(stored(one.snapshot()))
         one.close()
     again = operator(functions, ["as_done"])
     again.start(kept)
@@ -328,7 +330,7 @@ def test_a_row_keeps_its_idempotency_key_over_a_restore(build_plugin: Callable[.
     one.start()
     one.push(block([1, 2]))
     one.take()
-    kept = one.snapshot()
+    kept = stored(one.snapshot())
     opened.open([1, 2])
     keys = [x for item in _until_all(one, 2) for x in item.rows.column("y0").to_pylist()]
     one.close()
@@ -355,37 +357,37 @@ def test_states_that_do_not_fit_are_refused_by_name(
     """O3."""
     one = started(functions, ["in_order"])
     one.push(block([1, 2]))
-    kept = one.snapshot()
+    kept = bytes(stored(one.snapshot()).head)
     one.close()
     with pytest.raises(
         InvalidArgument, match=r"of gated.in_order, and .* gated.as_done: .* begin anew in another place"
     ):
-        operator(functions, ["as_done"]).start([kept])
+        operator(functions, ["as_done"]).start([StoredState(kept)])
     with pytest.raises(InvalidArgument, match="of another number of functions"):
-        operator(functions, ["in_order"]).start([state.framed(2 * state.unframed(kept, ""))])
+        operator(functions, ["in_order"]).start([StoredState(state.framed(2 * state.unframed(kept, "")))])
     changed = load(build_plugin(gates.SOURCE + "\n# changed\n", name="gated")).functions
     with pytest.raises(InvalidArgument, match=r"has changed since the checkpoint .* --allow-changed-plugin"):
-        operator(changed, ["in_order"]).start([kept])
+        operator(changed, ["in_order"]).start([StoredState(kept)])
     allowed = operator(changed, ["in_order"])
-    allowed.start([kept], allow_changed_plugin=True)
+    allowed.start([StoredState(kept)], allow_changed_plugin=True)
     allowed.close()
-    newer = state.framed(state.unframed(kept, "").replace(b'"version": 2', b'"version": 9'))
-    with pytest.raises(InvalidArgument, match="format version 9, and this program reads up to 2"):
-        operator(functions, ["in_order"]).start([newer])
+    newer = state.framed(state.unframed(kept, "").replace(b'"version": 3', b'"version": 9'))
+    with pytest.raises(InvalidArgument, match="format version 9, and this program reads up to 3"):
+        operator(functions, ["in_order"]).start([StoredState(newer)])
     for place in range(0, len(kept), 37):
         damaged = kept[:place] + bytes([kept[place] ^ 0x55]) + kept[place + 1 :]
         with pytest.raises(InvalidArgument, match=r"operator test: the state is damaged"):
-            operator(functions, ["in_order"]).start([damaged])
+            operator(functions, ["in_order"]).start([StoredState(damaged)])
     for length in range(0, len(kept) - 1, 41):
         with pytest.raises(InvalidArgument):
-            operator(functions, ["in_order"]).start([kept[:length]])
+            operator(functions, ["in_order"]).start([StoredState(kept[:length])])
 
 
 def test_kept_states_go_on(functions: Any, opened: Gates) -> None:
     """O3: files of every version that there was. Each has rows 10 and 11, a watermark, and row 12."""
     for file in sorted(Path(__file__).with_name("kept").iterdir()):
         one = operator(functions, ["plus", "in_order"])
-        one.start([file.read_bytes()], allow_changed_plugin=True)
+        one.start([StoredState(file.read_bytes())], allow_changed_plugin=True)
         opened.open(range(20))
         assert taken(one, all_of(4)) == [10, 11, Watermark(5), 12]
         one.close()
@@ -399,7 +401,7 @@ def test_rows_of_states_without_keys_keep_those_that_they_had(functions: Any, mo
         sent.append(bytes(idempotency_keys))
 
     monkeypatch.setattr(Runtime, "send_nowait", send)
-    data = Path(__file__).with_name("kept").joinpath("version-1.state").read_bytes()
+    data = StoredState(Path(__file__).with_name("kept").joinpath("version-1.state").read_bytes())
     with contextlib.closing(operator(functions, ["plus", "in_order"], key=b"key")) as one:
         _, kept = state.read(data, [stage.kept_as for stage in one.stages], "")
         ids = [id_ for own, _ in kept.rows for id_ in own.to_pylist()]

@@ -221,7 +221,7 @@ def test_a_few_rows_do_not_keep_a_large_batch() -> None:
     rows = pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
     windows.add(rows.slice(100, 5))
     windows.add(rows.slice(107, 10))
-    assert sum(one.get_total_buffer_size() for one in windows.kept()) < 4096
+    assert sum(one.part.batch.get_total_buffer_size() for one in windows.kept()) < 4096
 
 
 def test_columns_in_files_have_their_types() -> None:

@@ -1,4 +1,5 @@
-"""Statistics of an epoch: when its steps, and the parts of each slice, began and ended, and the bytes of its state.
+"""Statistics of an epoch: when its steps, and the parts of each slice, began and ended, and the bytes of its state, of
+all that it needs and of what was written.
 
     spans = SliceSpans()                              in `seal`, when the slice is asked
     with spans.sync(("operator", 0)): ...             in the slice: its snapshot
@@ -68,10 +69,11 @@ class SliceSpans:
 
 @dataclass(frozen=True)
 class SliceStatistics:
-    """spans: of each part. bytes: of the state of each operator."""
+    """spans: of each part. bytes: of the state of each operator. written: of what was new in it."""
 
     spans: Mapping[Part, Sequence[CheckpointSpan]]
     bytes: Sequence[int]
+    written: Sequence[int]
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,11 @@ class CheckpointStatistics:
         """Of the state of all operators."""
         return sum(sum(slice_.bytes) for slice_ in self.slices)
 
+    @property
+    def written(self) -> int:
+        """The bytes of what was new in it."""
+        return sum(sum(slice_.written) for slice_ in self.slices)
+
 
 class CheckpointSteps:
     """Of an epoch, as it goes on: each step begins where the one before has ended."""
@@ -107,8 +114,10 @@ class CheckpointSteps:
         start, self._ended = self._ended, time.monotonic()
         self._spans.append(CheckpointSpan(event, start, self._ended))
 
-    def statistics(self, epoch: int, slices: Sequence[tuple[SliceSpans, Sequence[int]]]) -> CheckpointStatistics:
-        """slices: of each, its spans and the bytes of its operators' states."""
+    def statistics(
+        self, epoch: int, slices: Sequence[tuple[SliceSpans, Sequence[int], Sequence[int]]]
+    ) -> CheckpointStatistics:
+        """slices: of each, its spans, and the bytes of its operators' states, and of what was written of them."""
         now = time.monotonic()
         ago = time.time() - now
         spans = [CheckpointSpan("Checkpointing", self._begun, now), *self._spans]
@@ -117,8 +126,10 @@ class CheckpointSteps:
             [span.later(ago) for span in spans],
             [
                 SliceStatistics(
-                    {part: [span.later(ago) for span in own] for part, own in slice_spans.parts.items()}, sizes
+                    {part: [span.later(ago) for span in own] for part, own in slice_spans.parts.items()},
+                    sizes,
+                    written,
                 )
-                for slice_spans, sizes in slices
+                for slice_spans, sizes, written in slices
             ],
         )

@@ -33,23 +33,22 @@ Assumes: one thread at a time; that sinks keep `interface.Sink`'s promises.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import secrets
-import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 from ... import failpoints
-from ...errors import ArroyoUdfError, Fenced, InvalidArgument, WrongCheckpoints
-from ..connectors.interface import Discardable, Json, Rewindable, Sealed, transactional
-from ..connectors.unnamed import Data
+from ...errors import Fenced, InvalidArgument, WrongCheckpoints
+from ..connectors.interface import Json, Rewindable, transactional
+from ..operators.state_parts import StoredState
 from .checkpoint_statistics import CheckpointStatistics, CheckpointSteps, SliceSpans
 from .epoch_files import EpochFiles, RetainedEpoch
 from .manifest import Manifest, PipelineIdentity, SliceState, StateFile, StoredRows
 from .retention import USUAL, Retention
 from .savepoints import Savepoints
+from .sealed_epoch import SealedEpoch
 from .snapshot import Sealable, Snapshot, WithSinks
 from .store import AlreadyThere, Store
 
@@ -74,19 +73,6 @@ class RowsStage:
 
     def delete(self, name: str) -> None:
         self._store.delete(_ROWS + name)
-
-
-@dataclasses.dataclass
-class _Sealed:
-    """An epoch behind step 1. before: the one before. stored: what its sinks have made durable, by slice and name.
-    committed: with these rows; None: it is not."""
-
-    before: Manifest
-    epoch: Manifest
-    snapshots: Sequence[Snapshot]
-    steps: CheckpointSteps
-    stored: list[dict[str, Json]]
-    committed: Manifest | None = None
 
 
 class Epochs:
@@ -127,7 +113,7 @@ class Epochs:
         self.later: Mapping[int, Sequence[Mapping[str, Json]] | None] = {}
         self._engine = secrets.token_hex(16)
         self._has_staged = False
-        self._unfinished: _Sealed | None = None
+        self._unfinished: SealedEpoch | None = None
         self.statistics: CheckpointStatistics | None = None
         self.latest = self._find()
         if self.latest is None and resume:
@@ -211,7 +197,7 @@ class Epochs:
 
     def states(
         self, place: int, width: int, shared: Collection[int] = ()
-    ) -> tuple[list[tuple[int | None, ...]], list[tuple[Data, ...]]]:
+    ) -> tuple[list[tuple[int | None, ...]], list[tuple[StoredState, ...]]]:
         """What slice `place` of `width` goes on from: for each source the watermarks of slices before, and for each
         operator their states.
 
@@ -270,10 +256,10 @@ class Epochs:
         def copied(file: StateFile | None, slice: int, operator: int) -> StateFile | None:
             if file is None:
                 return None
-            data = self._state(file)
             name = self._files.state_name(number, slice, operator, self._engine)
-            self._store.put(name, data)
-            return file.model_copy(update={"name": name})
+            parts_name = partial(self._files.parts_name, number, slice, operator, engine=self._engine)
+            with self._errors(file):
+                return self._files.copied(file, name, parts_name)
 
         return tuple(
             state.model_copy(
@@ -306,9 +292,15 @@ class Epochs:
         self.later, self.gone_back_to = gone_back.later, gone_back.epoch
         return gone_back.manifest
 
-    def _state(self, file: StateFile) -> Data:
-        try:
+    def _state(self, file: StateFile) -> StoredState:
+        with self._errors(file):
             return self._files.state(file)
+
+    @contextlib.contextmanager
+    def _errors(self, file: StateFile) -> Iterator[None]:
+        """Of reading a state."""
+        try:
+            yield
         except FileNotFoundError as error:
             if self.latest is not None and max(self._files.numbers(), default=0) > self.latest.epoch:
                 raise self._fenced(self.latest.epoch) from error
@@ -336,17 +328,15 @@ class Epochs:
         # 1 sealed
         snapshots = [future.result() for future in [slice_.seal(number) for slice_ in slices]]
         failpoints.reached("sealed")
-        epoch = self._epoch(number, snapshots)
-        if _is_unchanged(before, epoch, snapshots):
-            return made_up
-        return self._finish(_Sealed(before, epoch, snapshots, steps, [{} for _ in snapshots]), slices)
+        sealed = SealedEpoch(before, self._epoch(number, snapshots), snapshots, self._files, steps)
+        return made_up if sealed.is_unchanged else self._finish(sealed, slices)
 
     @property
     def is_unfinished(self) -> bool:
         """Whether an epoch was sealed that is not applied."""
         return self._unfinished is not None
 
-    def _finish(self, sealed: _Sealed, slices: Sequence[Sealable]) -> Manifest:
+    def _finish(self, sealed: SealedEpoch, slices: Sequence[Sealable]) -> Manifest:
         """Steps 2 to 5. Steps 2 to 4 may be repeated."""
         before, snapshots, steps = sealed.before, sealed.snapshots, sealed.steps
         self._unfinished = sealed
@@ -374,30 +364,16 @@ class Epochs:
         for name in sorted(was_needed.difference(*(retained.states for retained in self._retained.values()))):
             self._files.remove(name)
         failpoints.reached("cleaned")
-        sizes = [[0 if file is None else file.size for file in state.operators] for state in epoch.slices]
-        self.statistics = steps.statistics(
-            epoch.epoch, list(zip((snapshot.spans for snapshot in snapshots), sizes, strict=True))
-        )
+        self.statistics = sealed.statistics()
         return epoch
 
-    def _commit(self, sealed: _Sealed) -> Manifest:
+    def _commit(self, sealed: SealedEpoch) -> Manifest:
         """Steps 2 and 3. Returns the epoch with its rows."""
-        before, epoch, snapshots, steps = sealed.before, sealed.epoch, sealed.snapshots, sealed.steps
-
         # 2 staged
         self._has_staged = True
-        jobs: list[Callable[[], None]] = []
-        for rows, state, snapshot in zip(sealed.stored, epoch.slices, snapshots, strict=True):
-            for name, own in snapshot.sealed.items():
-                if name not in rows:
-                    jobs.append(snapshot.spans.timed(("sink", name), "Async", _storing(rows, name, own)))
-            for place, (file, (_, data)) in enumerate(zip(state.operators, snapshot.operators, strict=True)):
-                if file is not None and data is not None:
-                    put = partial(self._store.put, file.name, data)
-                    jobs.append(snapshot.spans.timed(("operator", place), "Async", put))
-        _side_by_side(jobs)
-        epoch = epoch.model_copy(update={"rows": StoredRows(epoch=epoch.epoch, slices=tuple(map(dict, sealed.stored)))})
-        steps.did("CheckpointingOperators")
+        sealed.stage()
+        epoch = sealed.whole
+        sealed.steps.did("CheckpointingOperators")
         failpoints.reached("staged")
 
         # 3 committed
@@ -406,19 +382,11 @@ class Epochs:
             self._store.create(name, written)
         except AlreadyThere as error:
             if self._store.get(name) != written:  # else it has failed behind that
-                self._discard(epoch, snapshots)
-                raise self._fenced(before.epoch) from error
-        steps.did("WritingMetadata")
+                sealed.discard()
+                raise self._fenced(sealed.before.epoch) from error
+        sealed.keep()
+        sealed.steps.did("WritingMetadata")
         return epoch
-
-    def _discard(self, epoch: Manifest, snapshots: Sequence[Snapshot]) -> None:
-        """Removes what was staged for an epoch that nobody will commit. Whatever fails, the next start does."""
-        for sealed in (part for snapshot in snapshots for part in snapshot.sealed.values()):
-            if isinstance(sealed, Discardable):
-                with contextlib.suppress(ArroyoUdfError, OSError):
-                    sealed.discard()
-        for name in epoch.state_names:
-            self._files.remove(name)
 
     def apply(self, slices: Sequence[WithSinks], spans: Sequence[SliceSpans] = ()) -> None:
         """Step 4, for the latest epoch. spans: of the slices that have stored its rows, if it is this engine's."""
@@ -435,16 +403,8 @@ class Epochs:
             self._store.put(self._files.applied(rows.epoch), b"")
 
     def _epoch(self, number: int, snapshots: Sequence[Snapshot]) -> Manifest:
-        """The epoch, its rows still missing."""
+        """The epoch, its states and rows still missing."""
         assert self.latest is not None
-        slices = []
-        for place, snapshot in enumerate(snapshots):
-            files = [
-                None if data is None else StateFile.of(operator, self._files.state_name(number, place, at), data)
-                for at, (operator, data) in enumerate(snapshot.operators)
-            ]
-            others = tuple(other.watermark for other in snapshot.others)
-            slices.append(SliceState(watermark=snapshot.watermark, operators=tuple(files), others=others))
         positions = self._positions(0, [snapshot.positions for snapshot in snapshots])
         others_of = zip(*(snapshot.others for snapshot in snapshots), strict=True)
         others_positions = [
@@ -457,8 +417,6 @@ class Epochs:
                 "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
                 "replayed" if self._replays else "positions": positions,
                 "others": tuple(others_positions),
-                "slices": tuple(slices),
-                "rows": StoredRows(epoch=number, slices=()),
             }
         )
 
@@ -473,47 +431,3 @@ class Epochs:
         for own in read:
             positions |= {name: dict(position) for name, position in own.items()}
         return positions
-
-
-def _storing(stored: dict[str, Json], name: str, sealed: Sealed) -> Callable[[], None]:
-    def store() -> None:
-        stored[name] = sealed.store()
-
-    return store
-
-
-def _is_unchanged(before: Manifest, epoch: Manifest, snapshots: Sequence[Snapshot]) -> bool:
-    def content(manifest: Manifest) -> list[tuple[tuple[int | None, ...], list[tuple[int, str] | None]]]:
-        return [
-            (state.watermarks, [None if file is None else (file.size, file.sha256) for file in state.operators])
-            for state in manifest.slices
-        ]
-
-    no_rows = not any(snapshot.sealed for snapshot in snapshots)
-    same_positions = _positions_in(before) == _positions_in(epoch)
-    return no_rows and same_positions and content(before) == content(epoch)
-
-
-def _positions_in(epoch: Manifest) -> tuple[Any, ...]:
-    return epoch.positions, epoch.others, epoch.replayed
-
-
-def _side_by_side(jobs: Sequence[Callable[[], None]]) -> None:
-    """Does all jobs at once. Raises the first error. (Threads of an executor would keep a process from ending.)"""
-    errors: list[BaseException] = []
-
-    def do(job: Callable[[], None]) -> None:
-        try:
-            job()
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=do, args=(job,), daemon=True, name="arroyo-udf-store") for job in jobs[1:]]
-    for thread in threads:
-        thread.start()
-    for job in jobs[:1]:
-        do(job)
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]

@@ -3,12 +3,15 @@
     epochs/<number>.json                        what an epoch is: manifest.py
     epochs/<number>.applied                     its rows are shown
     states/<number>-<slice>-<operator>.arrow    of its operators; what a restored epoch has copied ends with its engine
+    states/<number>-<slice>-<operator>-rows.arrow    parts that windows keep, which later epochs may need, too
 
 The newest epoch is what an engine goes on from. So many before it are retained, to go back to. Fences are no
 checkpoints, but stay: see checkpoints.py.
 
 Guarantees: what a retained epoch needs is not removed, also if its manifest is lost or damaged, so that a copy of that
 can be put back. What nothing needs is removed, at the next start at the latest.
+Assumes: a part is needed by all epochs from its own to the last one that has it. So a file that a lost epoch shares
+with an earlier and a later one is known by these.
 """
 
 from __future__ import annotations
@@ -16,17 +19,22 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
 
 from ...errors import InvalidArgument, WrongCheckpoints
 from ..connectors.unnamed import Data
-from .manifest import Manifest, StateFile, StoredRows
+from ..operators.state_parts import StoredState
+from .manifest import Manifest, StateFile, StoredFile, StoredRows
 from .retention import Retention
 from .store import Store
 
+Stored = TypeVar("Stored", bound=StoredFile)
+
 _EPOCHS, _STATES = "epochs/", "states/"
-_NUMBERED = re.compile(r"(?:epochs|states)/(\d{10,})(\.json|\.applied|-\d+-\d+(?:-[0-9a-f]{32})?\.arrow)")
+_ENGINE = r"(?:-[0-9a-f]{32})?"
+_NUMBERED = re.compile(rf"(?:epochs|states)/(\d{{10,}})(\.json|\.applied|-\d+-\d+(?:-rows\d*)?{_ENGINE}\.arrow)")
+_PARTS = re.compile(rf".*-rows\d*{_ENGINE}\.arrow")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,6 +93,11 @@ class EpochFiles:
         """engine: that has copied it."""
         return f"{_STATES}{number:010}-{slice}-{operator}{engine and f'-{engine}'}.arrow"
 
+    @staticmethod
+    def parts_name(number: int, slice: int, operator: int, copied: int | None = None, engine: str = "") -> str:
+        """copied: which one of the state's files the engine has copied."""
+        return f"{_STATES}{number:010}-{slice}-{operator}-rows{'' if copied is None else f'{copied}-{engine}'}.arrow"
+
     def numbers(self) -> list[int]:
         return sorted(self._numbered(_EPOCHS, ".json").values())
 
@@ -100,16 +113,32 @@ class EpochFiles:
         name = self.name(number)
         return Manifest.read(self.store.get(name), number, f"{self.store.place}/{name}")
 
-    def state(self, file: StateFile) -> Data:
+    def state(self, state: StateFile) -> StoredState:
         """Raises InvalidArgument for a damaged one, FileNotFoundError."""
+        head, *parts = [self._loaded(state, file) for file in state.files]
+        sums = (file.sha256 for file in state.parts)
+        return StoredState(head, tuple(zip(sums, parts, strict=True)))
+
+    def _loaded(self, state: StateFile, file: StoredFile) -> Data:
         data = self.store.load(file.name)
-        file.check(data, self.store.place)
+        file.check(data, state.what(file), self.store.place)
         return data
 
-    def missing(self, file: StateFile) -> InvalidArgument:
+    def copied(self, state: StateFile, head_name: str, parts_name: Callable[[int], str]) -> StateFile:
+        """A copy in files of its own. parts_name: of each of its files. Raises as `state` does."""
+
+        def copied(file: Stored, name: str) -> Stored:
+            self.store.put(name, self._loaded(state, file))
+            return file.model_copy(update={"name": name})
+
+        parts = tuple(copied(file, parts_name(number)) for number, file in enumerate(state.parts))
+        return copied(state, head_name).model_copy(update={"parts": parts})
+
+    def missing(self, state: StateFile) -> InvalidArgument:
+        file = next(file for file in state.files if file.name not in self.store.names(file.name))
         return InvalidArgument(
-            f"{self.store.place}: {file.name}, the state of {file.operator}, is missing: put a copy back, go back to "
-            "an older checkpoint (--restore), or begin anew in another place"
+            f"{self.store.place}: {file.name}, {state.what(file)}, is missing: put a copy back, go back to an older "
+            "checkpoint (--restore), or begin anew in another place"
         )
 
     def waiting(self, epoch: Manifest) -> StoredRows:
@@ -187,7 +216,7 @@ class EpochFiles:
         """Those that can be restored, and those that could be if they were whole, the oldest first. Reads all."""
         every = self._readable(self.numbers())
         whole = [manifest for manifest in every.values() if manifest is not None]
-        states = set(self._numbered(_STATES, ".arrow").values())
+        states = {number for name, number in self._numbered(_STATES, ".arrow").items() if not _PARTS.fullmatch(name)}
         oldest = min((manifest.epoch for manifest in whole if not manifest.fence), default=0)
         lost = {number for number in states if whole and oldest < number < whole[-1].epoch and number not in every}
         for number in sorted({*every, *lost}):
@@ -201,7 +230,7 @@ class EpochFiles:
             elif not manifest.fence:
                 files = manifest.state_files
                 problem = next((why for file in files if (why := self._problem_of(file)) is not None), None)
-                yield RestorableEpoch(number, manifest.time, sum(file.size for file in files), problem)
+                yield RestorableEpoch(number, manifest.time, manifest.state_bytes, problem)
 
     def _problem(self, number: int) -> str | None:
         try:
@@ -216,7 +245,7 @@ class EpochFiles:
         try:
             self.state(file)
         except FileNotFoundError:
-            return f"{file.name}, the state of {file.operator}, is missing"
+            return str(self.missing(file))
         except InvalidArgument as error:
             return str(error)
         return None
@@ -240,8 +269,11 @@ class EpochFiles:
         retained = {epoch: older[epoch] for epoch in retention.kept(whole)}
         needed = latest.state_names.union(*(entry.states for entry in retained.values()))
         first = min(retained) if len(retained) >= retention.number else 0  # else a lost manifest may be put back
-        for name, of in self._numbered(_STATES, ".arrow").items():
-            can_come_back = of > first and of not in read and not latest.has_given_up(of)
+        states = self._numbered(_STATES, ".arrow")
+        heads = {of for name, of in states.items() if not _PARTS.fullmatch(name)}
+        lost = {of for of in heads if first < of <= number and of not in read and not latest.has_given_up(of)}
+        for name, of in states.items():
+            can_come_back = of <= max(lost, default=0) if _PARTS.fullmatch(name) else of in lost
             if of <= number and name not in needed and not can_come_back:
                 self.remove(name)
         for name, of in self._numbered(_EPOCHS, ".applied").items():

@@ -27,7 +27,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 
 from ...host.answers import HELD_BYTES, STEP_ROWS
-from ..connectors.unnamed import Data
+from ..operators.state import OperatorSnapshot
 from ..operators.blocks import Block
 from ..operators.grouped import GroupOperator
 from ..operators.operator import Operator
@@ -207,7 +207,7 @@ class Exchange:
 
     # ---- Checkpoints ----
 
-    def snapshot(self) -> Data | None:
+    def snapshot(self) -> OperatorSnapshot | None:
         """Of the operator, with rows on their way. The slice is sealed in this moment."""
         came = [block for channel in self._channels(self._into) for block in channel.seal_receiver()]
         went = [block for channel in self._channels(self._out) for block in channel.seal_sender()]

@@ -1,6 +1,6 @@
 """The file of an epoch: `epochs/<number>.json`.
 
-    {"version": 2, "sha256": "...", "epoch": {...}}          sha256: of "epoch", as this module writes it
+    {"version": 3, "sha256": "...", "epoch": {...}}          sha256: of "epoch", as this module writes it
 
 Guarantees: what is read is checked before it is believed. Another version, a damaged file, another pipeline and another
 plugin are an InvalidArgument that says which, and what to do.
@@ -20,34 +20,60 @@ from ...errors import InvalidArgument, WrongCheckpoints
 from ..connectors.unnamed import Data
 from .changes import NONE, changes
 
-VERSION = 2
-_READ = (1, VERSION)  # version 1 has neither times nor epochs that are given up
+VERSION = 3
+_READ = (1, 2, VERSION)  # 1 has neither times nor epochs that are given up; states of both have no parts
 
 
 class _Part(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class StateFile(_Part):
-    """An operator's snapshot in the store. name: there. size, sha256: what it must be."""
+class StoredFile(_Part):
+    """name: in the store. size, sha256: what it must be."""
 
-    operator: str
     name: str
     size: int
     sha256: str
+
+    def check(self, data: Data, what: str, place: str) -> None:
+        """what: it is, for people. Raises InvalidArgument if these are not the bytes that were written."""
+        if len(data) != self.size or hashlib.sha256(data).hexdigest() != self.sha256:
+            raise InvalidArgument(
+                f"{place}: {self.name}, {what}, is damaged: it has {len(data)} bytes, of {self.size}, or others than "
+                "were written; put a copy back, go back to an older checkpoint (--restore), or begin anew in another "
+                "place"
+            )
+
+
+class PartsFile(StoredFile):
+    """Parts that one operator or several keep, of one epoch or several. rows: of all of them."""
+
+    rows: int
+
+
+class StateFile(StoredFile):
+    """An operator's state. parts: the files that it names by their places here."""
+
+    operator: str
+    parts: tuple[PartsFile, ...] = ()
 
     @classmethod
     def of(cls, operator: str, name: str, data: Data) -> StateFile:
         return cls(operator=operator, name=name, size=len(data), sha256=hashlib.sha256(data).hexdigest())
 
-    def check(self, data: Data, place: str) -> None:
-        """Raises InvalidArgument if these are not the bytes that were written."""
-        if len(data) != self.size or hashlib.sha256(data).hexdigest() != self.sha256:
-            raise InvalidArgument(
-                f"{place}: {self.name}, the state of {self.operator}, is damaged: it has {len(data)} bytes, of "
-                f"{self.size}, or others than were written; put a copy back, go back to an older checkpoint "
-                "(--restore), or begin anew in another place"
-            )
+    @property
+    def files(self) -> tuple[StoredFile, ...]:
+        """All that it needs."""
+        return (self, *self.parts)
+
+    @property
+    def whole_size(self) -> int:
+        """Of all files."""
+        return sum(file.size for file in self.files)
+
+    def what(self, file: StoredFile) -> str:
+        """What one of them is, for people."""
+        return f"{'the state' if file is self else 'a part of the state'} of {self.operator}"
 
 
 class SliceState(_Part):
@@ -148,8 +174,18 @@ class Manifest(_Part):
         return [file for state in self.slices for file in state.operators if file is not None]
 
     @property
+    def parts_files(self) -> set[PartsFile]:
+        return {file for state in self.state_files for file in state.parts}
+
+    @property
     def state_names(self) -> set[str]:
-        return {file.name for file in self.state_files}
+        """Of all files of its states. Other epochs may need some of them, too."""
+        return {file.name for state in self.state_files for file in state.files}
+
+    @property
+    def state_bytes(self) -> int:
+        """Of all these files."""
+        return sum({file.name: file.size for state in self.state_files for file in state.files}.values())
 
 
 class PipelineIdentity(_Part):

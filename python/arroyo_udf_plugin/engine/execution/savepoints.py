@@ -109,14 +109,13 @@ class Savepoints:
     def _copied(self, manifest: Manifest, name: str) -> Manifest:
         """With states of its own. Raises FileNotFoundError."""
 
-        def copied(file: StateFile | None) -> StateFile | None:
-            if file is None:
+        files = EpochFiles(self._store)
+
+        def copied(state: StateFile | None) -> StateFile | None:
+            if state is None:
                 return None
-            data = self._store.load(file.name)
-            file.check(data, self._store.place)
-            own = f"{_FOLDER}{name}/{file.name}"
-            self._store.put(own, data)
-            return file.model_copy(update={"name": own})
+            names = [f"{_FOLDER}{name}/{file.name}" for file in state.files]
+            return files.copied(state, names[0], names[1:].__getitem__)
 
         slices = [
             state.model_copy(update={"operators": tuple(map(copied, state.operators))}) for state in manifest.slices
@@ -128,4 +127,4 @@ class Savepoints:
 
 
 def _savepoint(name: str, manifest: Manifest) -> TakenSavepoint:
-    return TakenSavepoint(name, manifest.epoch, manifest.time, sum(file.size for file in manifest.state_files))
+    return TakenSavepoint(name, manifest.epoch, manifest.time, manifest.state_bytes)

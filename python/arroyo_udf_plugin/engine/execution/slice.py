@@ -27,12 +27,12 @@ from ...host.runtime import Runtime
 from ...host.started import Mode
 from ...host.to_thread import to_thread
 from ..connectors.interface import Sealed, Sink, transactional
-from ..connectors.unnamed import Data
 from ..operators.blocks import Block
 from ..operators.grouped import GroupOperator
 from ..operators.operator import Operator
 from ..operators.routes import Place, is_source, number_of_source, place_of_source
 from ..operators.stages import AsyncStage, Dead, RunningStage
+from ..operators.state_parts import StoredState
 from ..operators.watermarks import Lowest, Watermark
 from .checkpoint_statistics import SliceSpans
 from .counters import NodeCounter, SliceNumbers
@@ -41,7 +41,7 @@ from .exchange import Exchanges
 from .planned import PlannedPipeline
 from .reading import SourceReading
 from .shares import Shares
-from .snapshot import Snapshot, SourceSnapshot
+from .snapshot import OperatorState, Snapshot, SourceSnapshot
 
 Tell = Callable[[int, BaseException | Literal["quiet", "ended"]], None]
 
@@ -105,7 +105,10 @@ class Slice:
     # ---- Called by the coordinator ----
 
     def restore(
-        self, watermarks: Sequence[Sequence[int | None]], states: Sequence[Sequence[Data]], allow_changed_plugin: bool
+        self,
+        watermarks: Sequence[Sequence[int | None]],
+        states: Sequence[Sequence[StoredState]],
+        allow_changed_plugin: bool,
     ) -> None:
         """Before `start`; may be called again. watermarks, states: see `Epochs.states`. Raises InvalidArgument."""
         self._watermarks = watermarks
@@ -463,7 +466,7 @@ class Slice:
             raise self._torn
         if self._ending is not None:
             raise InvalidState(f"slice {self.place} is ending")
-        states: list[tuple[str, Data | None]] = []
+        states: list[tuple[str, OperatorState | None]] = []
         for place, (operator, entry) in enumerate(zip(self.operators, self._entries, strict=True)):
             with spans.sync(("operator", place)):
                 states.append((operator.name, entry.snapshot()))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import IO, Protocol
 
 from ..connectors.interface import Json, Sealed, Sink
 from ..connectors.unnamed import Data
+from ..windows.kept import KeptRows
 from .checkpoint_statistics import SliceSpans
 
 
@@ -18,6 +19,17 @@ class SourceSnapshot:
 
     positions: Mapping[str, Json]
     watermark: int | None
+
+
+class OperatorState(Protocol):
+    """What an operator is at one time, not yet written: see `OperatorSnapshot`."""
+
+    @property
+    def parts(self) -> Sequence[KeptRows]: ...
+
+    def head(self, places: Sequence[tuple[int, int]]) -> Data: ...
+
+    def write_parts(self, file: IO[bytes], parts: Sequence[KeptRows]) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -31,7 +43,7 @@ class Snapshot:
 
     positions: Mapping[str, Json]
     watermark: int | None
-    operators: Sequence[tuple[str, Data | None]]
+    operators: Sequence[tuple[str, OperatorState | None]]
     sealed: Mapping[str, Sealed]
     others: Sequence[SourceSnapshot] = ()
     spans: SliceSpans = field(default_factory=SliceSpans)

@@ -23,7 +23,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import IO, TYPE_CHECKING, Protocol, TypeVar
 
 from ...errors import ArroyoUdfError, InvalidArgument
 from ..connectors import disk, object_store
@@ -50,6 +50,9 @@ class Store(Protocol):
 
     def put(self, name: str, data: Data) -> None:
         """Writes, or replaces."""
+
+    def write(self, name: str, write: Callable[[IO[bytes]], None]) -> None:
+        """As `put`, of what `write` writes, at least a byte. It is not in memory as a whole."""
 
     def create(self, name: str, data: bytes) -> None:
         """Writes what is not there. Raises AlreadyThere."""
@@ -90,8 +93,11 @@ class LocalStore:
         self._made: set[Path] = set()
 
     def put(self, name: str, data: Data) -> None:
+        self.write(name, lambda file: _write_all(file, data))
+
+    def write(self, name: str, write: Callable[[IO[bytes]], None]) -> None:
         path = self._folder / name
-        with self._errors("write", name), self._file(path.parent, data) as written:
+        with self._errors("write", name), self._file(path.parent, write) as written:
             try:
                 self._disk.link(written, path)
             except FileExistsError:  # a name cannot be linked over
@@ -102,7 +108,7 @@ class LocalStore:
 
     def create(self, name: str, data: bytes) -> None:
         path = self._folder / name
-        with self._errors("write", name), self._file(path.parent, data) as written:
+        with self._errors("write", name), self._file(path.parent, lambda file: _write_all(file, data)) as written:
             try:
                 self._disk.link(written, path)
             except FileExistsError:
@@ -134,7 +140,7 @@ class LocalStore:
             shutil.rmtree(self._folder)
 
     @contextlib.contextmanager
-    def _file(self, folder: Path, data: Data) -> Iterator[int]:
+    def _file(self, folder: Path, write: Callable[[IO[bytes]], None]) -> Iterator[int]:
         """A durable file without a name, or with a hidden one meanwhile. Yields a descriptor that can be linked."""
         if folder not in self._made or not folder.is_dir():
             self._disk.make(folder)
@@ -146,7 +152,7 @@ class LocalStore:
             fd = self._disk.create(temporary)
         try:
             with io.BufferedWriter(self._disk.file(fd)) as file:
-                file.write(data)
+                write(file)
                 file.flush()
                 self._disk.fsync(fd)
                 yield fd
@@ -171,6 +177,10 @@ class LocalStore:
             raise InvalidArgument(f"cannot {verb} {self.place}/{name}: {error.strerror or error}") from error
 
 
+def _write_all(file: IO[bytes], data: Data) -> None:
+    file.write(data)
+
+
 def _hidden() -> str:
     return f".{secrets.token_hex(8)}.partial"
 
@@ -184,6 +194,9 @@ class ObjectStore:
 
     def put(self, name: str, data: Data) -> None:
         self._write(name, lambda: self._obstore.put(self._store, name, data))
+
+    def write(self, name: str, write: Callable[[IO[bytes]], None]) -> None:
+        self.put(name, mapped(write, f"a copy of {name}"))
 
     def create(self, name: str, data: bytes) -> None:
         def created() -> bool:

@@ -24,7 +24,6 @@ from ...host.policy import Policy
 from ...host.runtime import Runtime
 from ...host.started import Mode
 from ...host.statistics import Statistics
-from ..connectors.unnamed import Data
 from .blocks import Block
 from .calls import PlacedCall, options_of
 from .failures import Failures
@@ -32,7 +31,8 @@ from .keys import hashed
 from .lookup import LookupPlan, LookupStage
 from .queued import QueryPlan, QueryStage, SyncStage
 from .stages import AsyncStage, Item, Oldest, RunningStage
-from .state import FunctionSnapshot, StateIdentity, read, write
+from .state import FunctionSnapshot, OperatorSnapshot, StateIdentity, read
+from .state_parts import StoredState
 from .watermarks import Watermark
 
 
@@ -66,7 +66,7 @@ class Operator:
         self._restored: list[tuple[RunningStage, list[FunctionSnapshot]]] = []
 
     def restore(
-        self, states: Sequence[Data], *, allow_changed_plugin: bool = False, watermarks: float | None = math.inf
+        self, states: Sequence[StoredState], *, allow_changed_plugin: bool = False, watermarks: float | None = math.inf
     ) -> None:
         """Before `start`: takes snapshots of this operator, of as many slices. Nothing has happened outside then.
 
@@ -87,7 +87,7 @@ class Operator:
                 self._check(stage, snapshot.identity, allow_changed_plugin)
         self._restored = by_stage
 
-    def start(self, states: Sequence[Data] = (), *, allow_changed_plugin: bool = False) -> None:
+    def start(self, states: Sequence[StoredState] = (), *, allow_changed_plugin: bool = False) -> None:
         """Starts the functions, with the rows that were restored. states: those of `restore`, if it was not called.
         Raises what `Function.start` raises."""
         if states:
@@ -231,10 +231,9 @@ class Operator:
 
     # ---- The end ----
 
-    def snapshot(self) -> Data | None:
+    def snapshot(self) -> OperatorSnapshot | None:
         """Rows and watermarks that have not been taken, as `state.py` says. None: it works in another slice."""
-        size = sum(stage.kept_bytes for stage in self.stages)
-        return write([(stage.kept(), stage.kept_as) for stage in self.stages], size)
+        return OperatorSnapshot([(stage.kept(), stage.kept_as) for stage in self.stages], self.held_bytes)
 
     def stop(self, mode: Mode = "drain", deadline: float | None = None) -> list[str]:
         """Ends the runtimes and closes their Contexts; may wait for it. Returns the texts of those that failed to

@@ -101,11 +101,6 @@ class RunningStage(abc.ABC):
         return self.given
 
     @property
-    def kept_bytes(self) -> int:
-        """About, of these."""
-        return self.held_bytes
-
-    @property
     @abc.abstractmethod
     def is_ready(self) -> bool:
         """Whether `turn` has something to do without anything happening first."""

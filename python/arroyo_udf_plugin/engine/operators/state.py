@@ -2,7 +2,13 @@
 
 A magic and a checksum, then one IPC stream for each function of the operator, one behind the other. Its columns are
 those that the function's stage gets, then `$id`, `$file`, `$row`, `$unread` and `$key`. Its schema's metadata has, as
-JSON, what `FunctionSnapshot` has besides the rows.
+JSON, what `FunctionSnapshot` has besides the rows. Of windows, this is only the head: it has no rows, and names parts
+in other files (state_parts.py).
+
+    snapshot = operator.snapshot()             in the operator's thread: refers to rows, and copies few
+    snapshot.write_parts(file, parts)          in another one: those that no file has yet
+    snapshot.head(places)                      names all of them
+    read(StoredState(head, files), ...)        all again
 
 Guarantees: what is read is checked before it is believed: another version, other functions, other columns, ids out of
 order and damaged bytes are an InvalidArgument that says which.
@@ -16,7 +22,7 @@ import hashlib
 import json
 import math
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, Any, Self
 
 import pyarrow as pa
@@ -24,20 +30,21 @@ import pyarrow.compute as pc
 
 from ...errors import InvalidArgument
 from ...host.function import Function
-from ..connectors.cells import CellType
 from ..connectors.unnamed import LARGE, Data, mapped
 from ..datafusion.tokens import without_layout
+from ..windows.kept import KeptPart, KeptRows
 from ..windows.key_groups import COUNT, GroupRange
 from ..windows.portions import Passed
 from . import keys
 from .blocks import Block, Given
 from .keys import KEY
+from .state_columns import OWN, celled, chosen, is_same, meanings, plain_column, plain_fields, refused
+from .state_parts import StoredState, about_parts, read_parts, schema_of_parts, write_parts
 
-VERSION = 2
-_READ = (1, VERSION)  # version 1 says neither what is asked nor what its columns are
+VERSION = 3
+_READ = (1, 2, VERSION)  # 1 says neither what is asked nor what its columns are; both have no parts
 _MAGIC = b"AUDFSTAT"
 _KEY = b"arroyo_udf.state"
-_OWN = ("$id", "$file", "$row", "$unread", KEY)
 
 
 def hash_of(asked: Any) -> str:
@@ -100,6 +107,7 @@ class FunctionSnapshot:
     rows: that have not left, with their ids, which rise; to be asked for once. is_former: the state had no keys; they
         are lineage and ids.
     passed: of windows, how far they are, by key groups. Earlier programs had all groups in one slice, and say nothing.
+    parts: what windows keep, instead of rows; None: rows, as of states before version 3.
     """
 
     identity: StateIdentity
@@ -110,6 +118,7 @@ class FunctionSnapshot:
     rows: Iterable[tuple[pa.UInt64Array, Block]]
     is_former: bool = False
     passed: Sequence[Passed] = ()
+    parts: Sequence[KeptRows] | None = None
 
     def up_to(self, time: float | None) -> Self:
         """With watermarks that are not above this one; None: without."""
@@ -124,56 +133,84 @@ class FunctionSnapshot:
             self, watermarks=watermarks, latest=None if self.latest is None else min(self.latest, int(time))
         )
 
-
-def write(stages: Sequence[tuple[FunctionSnapshot, Given]], size: int = 0) -> Data:
-    """The state of all stages, each with what it is given. size: about, in bytes."""
-    if size >= LARGE:
-        return mapped(lambda file: _write_framed(file, stages), "the state of an operator")
-    sink = pa.BufferOutputStream()
-    _write(sink, stages)
-    return framed(sink.getvalue())
+    @property
+    def kept(self) -> list[KeptRows]:
+        """What windows have kept, of whatever version."""
+        return [KeptRows(KeptPart(block.rows)) for _, block in self.rows] if self.parts is None else list(self.parts)
 
 
-def _write_framed(file: IO[bytes], stages: Sequence[tuple[FunctionSnapshot, Given]]) -> None:
+@dataclasses.dataclass(frozen=True)
+class OperatorSnapshot:
+    """An operator at one time, to be written in any thread. stages: each with what it is given. size: of their rows,
+    about, in bytes."""
+
+    stages: Sequence[tuple[FunctionSnapshot, Given]]
+    size: int = 0
+
+    @property
+    def parts(self) -> Sequence[KeptRows]:
+        """Of the one stage that has some."""
+        return next((kept.parts for kept, _ in self.stages if kept.parts is not None), ())
+
+    def write_parts(self, file: IO[bytes], parts: Sequence[KeptRows]) -> None:
+        """parts: some of them."""
+        given = next(given for kept, given in self.stages if kept.parts is not None)
+        write_parts(file, parts, given)
+
+    def head(self, places: Sequence[tuple[int, int]] = ()) -> Data:
+        """places: of each part, the place of its file in `StoredState.parts`, and its number in this file."""
+        if self.size >= LARGE:
+            return mapped(lambda file: _write_framed(file, self.stages, places), "the state of an operator")
+        sink = pa.BufferOutputStream()
+        _write(sink, self.stages, places)
+        return framed(sink.getvalue())
+
+
+_Stages = Sequence[tuple[FunctionSnapshot, Given]]
+
+
+def _write_framed(file: IO[bytes], stages: _Stages, places: Sequence[tuple[int, int]]) -> None:
     file.write(_MAGIC + bytes(4))
-    _write(file, stages)
+    _write(file, stages, places)
     file.seek(len(_MAGIC) + 4)
     sum_ = functools.reduce(lambda sum_, data: zlib.crc32(data, sum_), iter(lambda: file.read(1 << 20), b""), 0)
     file.seek(len(_MAGIC))
     file.write(sum_.to_bytes(4, "little"))
 
 
-def _write(sink: Any, stages: Sequence[tuple[FunctionSnapshot, Given]]) -> None:
+def _write(sink: Any, stages: _Stages, places: Sequence[tuple[int, int]]) -> None:
     for kept, given in stages:
-        schema = _schema(given)
+        schema = _schema(given) if kept.parts is None else schema_of_parts(given)
         about = dataclasses.asdict(kept.identity) | {
             "version": VERSION,
             "lineage": kept.lineage.hex(),
             "next_id": kept.next_id,
             "watermarks": list(kept.watermarks),
             "latest": kept.latest,
-            "columns": _meanings(schema.names, given),
+            "columns": meanings(schema.names, given),
         }
+        if kept.parts is not None:
+            about |= about_parts(kept.parts, places)
         if kept.passed:
             about["passed"] = [
                 [entry.range.first, entry.range.last, entry.watermark, entry.closed] for entry in kept.passed
             ]
         with pa.ipc.new_stream(sink, schema.with_metadata({_KEY: json.dumps(about).encode()})) as stream:
             for ids, block in kept.rows:
-                columns = [_plain(column) for column in block.rows.columns[: len(given.schema)]]
+                columns = [plain_column(column) for column in block.rows.columns[: len(given.schema)]]
                 stream.write_batch(pa.RecordBatch.from_arrays([*columns, ids, *block.origin.columns], schema=schema))
 
 
-def read(data: Data, stages: Sequence[Given], name: str) -> list[FunctionSnapshot]:
-    """What `write` has written, for stages that are given such rows. name: of the state, for error texts."""
-    data = unframed(data, name)
+def read(state: StoredState, stages: Sequence[Given], name: str) -> list[FunctionSnapshot]:
+    """What was written, for stages that are given such rows. name: of the state, for error texts."""
+    data = unframed(state.head, name)
     source = pa.BufferReader(data)
     snapshots = []
     try:
         for given in stages:
             with pa.ipc.open_stream(source) as stream:
-                snapshots.append(_read(stream, given, name))
-    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+                snapshots.append(_read(stream, given, name, state.parts))
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, AttributeError, zlib.error) as error:
         raise InvalidArgument(f"{name}: the state is damaged: {error}") from error
     if source.tell() != len(data):
         raise InvalidArgument(f"{name}: the state is of another number of functions than {len(stages)}")
@@ -194,7 +231,7 @@ def unframed(data: Data, name: str) -> Data:
     return streams
 
 
-def _read(stream: Any, given: Given, name: str) -> FunctionSnapshot:
+def _read(stream: Any, given: Given, name: str, files: Sequence[tuple[str, Data]]) -> FunctionSnapshot:
     metadata = (stream.schema.metadata or {}).get(_KEY)
     if metadata is None:
         raise ValueError("its notes are missing")
@@ -208,50 +245,26 @@ def _read(stream: Any, given: Given, name: str) -> FunctionSnapshot:
     lineage = bytes.fromhex(about.pop("lineage"))
     if len(lineage) != 16:
         raise ValueError("its lineage has not 16 bytes")
-    wanted = _schema(given)
-    stream = _chosen(stream, about.pop("columns", None), _meanings(wanted.names, given), wanted)
-    keyed = [place for place, name in enumerate(wanted.names) if name.endswith(KEY)]
-    # Version 1 began without keys. Rows of then keep those that they had.
-    is_former = not any(name.endswith(KEY) for name in stream.schema.names)
-    expected = _without(wanted, keyed) if is_former else wanted
-    if stream.schema.remove_metadata() != expected.remove_metadata():
+    columns, whose = about.pop("columns", None), f"{name}: {about['function']}"
+    places, notes = about.pop("parts", None), about.pop("notes", {})
+    rows: list[tuple[pa.UInt64Array, Block]] = []
+    is_former, parts = False, None
+    if places is None:
+        rows, is_former = _read_rows(stream, columns, given, lineage, whose)
+    else:
+        parts = read_parts(places, notes, files, given, whose)
         if any(batch.num_rows for batch in stream):
-            raise InvalidArgument(
-                f"{name}: {about['function']} had rows with the columns {_columns(stream.schema)}, and now gets "
-                f"{_columns(wanted, _meanings(wanted.names, given))}: go on with the same columns, or begin anew in "
-                "another place"
-            )
-        stream = ()  # no row has the columns of then
-    rows, last, schema = [], -1, given.schema
-    for batch in stream:
-        batch.validate(full=True)
-        if is_former:
-            batch = _with_keys(batch, wanted, keyed, lineage)
-        for place in keyed:
-            keys.of_array(batch.column(place).drop_null())
-        ids = batch.column(len(schema))
-        if len(batch) and (ids.null_count or ids[0].as_py() <= last or not _rises(ids)):
-            raise ValueError("its ids do not rise")
-        last = ids[-1].as_py() if len(batch) else last
-        columns = [_celled(batch.column(i), schema.field(i).type) for i in range(len(schema))]
-        origin = pa.RecordBatch.from_arrays(batch.columns[len(schema) + 1 :], schema=given.origin)
-        rows.append((ids, Block(pa.RecordBatch.from_arrays(columns, schema=schema), origin)))
+            raise ValueError("it has rows beside its parts")
+    last = rows[-1][0][-1].as_py() if rows else -1
     next_id = int(about.pop("next_id"))
     if last >= next_id:
         raise ValueError(f"row {last} is not below the next id {next_id}")
     watermarks = [(int(first), None if time is None else int(time)) for first, time in about.pop("watermarks")]
     latest = about.pop("latest")
+    latest = None if latest is None else int(latest)
     passed = [_read_passed(*entry) for entry in about.pop("passed", ())]
-    return FunctionSnapshot(
-        StateIdentity(**about),
-        lineage,
-        next_id,
-        watermarks,
-        None if latest is None else int(latest),
-        rows,
-        is_former,
-        passed,
-    )
+    identity = StateIdentity(**about)
+    return FunctionSnapshot(identity, lineage, next_id, watermarks, latest, rows, is_former, passed, parts)
 
 
 def _read_passed(first: int, last: int, watermark: int | None, closed: int | None) -> Passed:
@@ -261,45 +274,45 @@ def _read_passed(first: int, last: int, watermark: int | None, closed: int | Non
     return Passed(GroupRange(first, last), *(None if time is None else int(time) for time in (watermark, closed)))
 
 
-@dataclasses.dataclass(frozen=True)
-class _Chosen:
-    """Some columns of a stream."""
-
-    schema: pa.Schema
-    stream: Any
-    places: Sequence[int]
-
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
-        for batch in self.stream:
-            columns = [batch.column(place) for place in self.places]
-            yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
-
-
-def _chosen(stream: Any, were: Sequence[str] | None, are: Sequence[str], wanted: pa.Schema) -> Any:
-    """The columns that are wanted, by what they are, whatever others there are. were, are: what they were, and are now.
-    The stream itself if one is missing."""
-    if were is None or (stream.schema.equals(wanted) and list(were) == list(are)):
-        return stream
-    fields = list(stream.schema)
-    places = {what: place for place, what in enumerate(were)}
-    if len(fields) != len(were):
-        raise ValueError("it does not say what its columns are")
-    if any(what not in places or fields[places[what]].type != wanted.field(at).type for at, what in enumerate(are)):
-        named = [field.with_name(what) for field, what in zip(fields, were, strict=True)]
-        return _Chosen(pa.schema(named), stream, range(len(fields)))
-    return _Chosen(wanted, stream, [places[what] for what in are])
-
-
-def _meanings(names: Sequence[str], given: Given) -> list[str]:
-    """What columns are."""
-    return [given.meanings.get(name, name) for name in names]
+def _read_rows(
+    stream: Any, columns: Sequence[str] | None, given: Given, lineage: bytes, whose: str
+) -> tuple[list[tuple[pa.UInt64Array, Block]], bool]:
+    """The rows, and whether they had no keys. columns: what they are."""
+    wanted = _schema(given)
+    are = meanings(wanted.names, given)
+    stream = chosen(stream, columns, are, wanted)
+    keyed = [place for place, name in enumerate(wanted.names) if name.endswith(KEY)]
+    # Version 1 began without keys. Rows of then keep those that they had.
+    is_former = not any(name.endswith(KEY) for name in stream.schema.names)
+    if not is_same(stream.schema, _without(wanted, keyed) if is_former else wanted):
+        if any(batch.num_rows for batch in stream):
+            raise refused(stream, wanted, are, whose)
+        stream = ()  # no row has the columns of then
+    rows: list[tuple[pa.UInt64Array, Block]] = []
+    last, schema = -1, given.schema
+    for batch in stream:
+        batch.validate(full=True)
+        if is_former:
+            batch = _with_keys(batch, wanted, keyed, lineage)
+        for place in keyed:
+            keys.of_array(batch.column(place).drop_null())
+        ids = batch.column(len(schema))
+        if not len(batch):
+            continue
+        if ids.null_count or ids[0].as_py() <= last or not _rises(ids):
+            raise ValueError("its ids do not rise")
+        last = ids[-1].as_py()
+        own = [celled(batch.column(i), schema.field(i).type) for i in range(len(schema))]
+        origin = pa.RecordBatch.from_arrays(batch.columns[len(schema) + 1 :], schema=given.origin)
+        rows.append((ids, Block(pa.RecordBatch.from_arrays(own, schema=schema), origin)))
+    return rows, is_former
 
 
 def _schema(given: Given) -> pa.Schema:
-    """Of the stream. Cells are their text; the reader knows which columns have them."""
-    fields = [field.with_type(pa.string()) if isinstance(field.type, CellType) else field for field in given.schema]
+    """Of the stream of a stage with rows."""
+    fields = plain_fields(given.schema)
     for field in fields:
-        if field.name in _OWN:
+        if field.name in OWN:
             raise InvalidArgument(f"a column has the name {field.name!r}, which snapshots need: rename it")
     origin = [field.with_name(f"${field.name}") for field in given.origin]
     return pa.schema([*fields, pa.field("$id", pa.uint64()), *origin])
@@ -315,19 +328,6 @@ def _with_keys(batch: pa.RecordBatch, wanted: pa.Schema, keyed: Sequence[int], l
     others = iter(batch.columns)
     columns = [own if place in keyed else next(others) for place in range(len(wanted))]
     return pa.RecordBatch.from_arrays(columns, schema=wanted)
-
-
-def _plain(column: pa.Array) -> pa.Array:
-    return column.storage if isinstance(column.type, CellType) else column
-
-
-def _celled(column: pa.Array, type_: pa.DataType) -> pa.Array:
-    return pa.ExtensionArray.from_storage(type_, column) if isinstance(type_, CellType) else column
-
-
-def _columns(schema: pa.Schema, meanings: Sequence[str] | None = None) -> str:
-    pairs = zip(schema, meanings or schema.names, strict=True)
-    return ", ".join(f"{what} {field.type}" for field, what in pairs if field.name not in _OWN)
 
 
 def _rises(ids: pa.UInt64Array) -> bool:

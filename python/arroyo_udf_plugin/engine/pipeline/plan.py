@@ -25,7 +25,8 @@ from ..connectors.interface import Sink, Source, Stage
 from ..operators.blocks import Block, Columns
 from ..operators.calls import Call
 from ..operators.failures import Failures
-from ..operators.grouped import GroupOperator, GroupPlan
+from ..operators.group_stage import GroupPlan
+from ..operators.grouped import GroupOperator
 from ..operators.operator import Operator
 from ..operators.routes import Place, Routes
 from ..operators.stages import Dead

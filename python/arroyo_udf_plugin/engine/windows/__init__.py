@@ -20,7 +20,7 @@ results.py    the columns of a result
 first_rows.py the first row of each key within a time
 look_back.py  window functions that look back at rows of their key
 timed_rows.py rows by their event time; runs.py: sorted by it
-storage.py    what is kept, in memory or in files
+storage.py    what is kept, in memory or in files; kept.py: its parts, as checkpoints see them
 joining.py    rows of two inputs with the same time, joined; interval_joining.py: with times near each other;
               join_query.py: what is asked of them
 collecting.py rows of all inputs, kept for one query at their end

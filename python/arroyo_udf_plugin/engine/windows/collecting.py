@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,6 +20,7 @@ from ...errors import InvalidArgument
 from ...host.function import Function
 from ..connectors.cells import CellType, decoded
 from ..datafusion.whole import KeysOf, Whole
+from .kept import KeptRows
 from .results import Step
 from .storage import Some, Storage, StorageLimits
 
@@ -156,19 +158,21 @@ class Collected:
         """As of `panes.Windows`: there is one window."""
         return self.watermark
 
-    def kept(self) -> Iterator[pa.RecordBatch]:
+    def kept(self) -> Iterator[KeptRows]:
         for number, some in enumerate(self._tables):
-            for batch in some.batches:
-                yield self._inputs.together(batch, number)
+            form = partial(self._inputs.together, input=number)
+            for part in some.parts:
+                yield KeptRows(part, form)
 
     @property
     def kept_rows(self) -> int:
         return sum(batch.num_rows for some in self._tables for batch in some.batches)
 
-    def restore(self, kept: Iterable[pa.RecordBatch], watermark: int | None) -> None:
+    def restore(self, kept: Iterable[KeptRows], watermark: int | None) -> None:
         """Before all rows."""
-        for batch in kept:
-            self.add(batch)
+        for one in kept:
+            for number, own in self._inputs.apart(one.rows):
+                self._tables[number].add(own, one.place_of(own))
         self.watermark = watermark
 
     @property

@@ -21,6 +21,7 @@ from ...errors import InvalidArgument
 from ..connectors.cells import CellType, decoded
 from ..datafusion.columns import MultiHash
 from ..datafusion.query import WrongQuery
+from .kept import KeptRows
 from .results import Step
 from .spans import before, is_time, later, times_of
 from .storage import Storage, StorageLimits
@@ -131,7 +132,7 @@ class First:
     def _latest(self, keys: pa.Array) -> dict[int, int]:
         """When those that are known had their latest row, by their places."""
         latest: dict[int, int] = {}
-        known = [batch for batch, _ in self._known.kept()]
+        known = [part.batch for part in self._known.kept_from(None)]
         if not known:
             return latest
         places = pc.index_in(pa.chunked_array([batch.column(0) for batch in known]), keys)
@@ -143,34 +144,39 @@ class First:
 
     # ---- Checkpoints ----
 
-    def kept(self) -> Iterator[pa.RecordBatch]:
-        for batch, _ in self._rows.kept():
-            if self.closed is not None:
-                batch = batch.filter(pc.greater_equal(self._rows.at(batch), self.closed))
-            if batch.num_rows:
-                columns = [*batch.columns, pa.nulls(batch.num_rows, _KNOWN_ROW.type)]
-                yield pa.RecordBatch.from_arrays(columns, schema=self.kept_schema)
-        for batch, _ in self._known.kept():
-            keys = pa.StructArray.from_arrays(batch.columns, fields=list(_KNOWN))
-            together = pa.ListArray.from_arrays(pa.array([0, len(keys)], pa.int32()), keys)
-            columns = [*(pa.nulls(1, type_) for type_ in self.schema.types), together]
-            yield pa.RecordBatch.from_arrays(columns, schema=self.kept_schema)
+    def kept(self) -> Iterator[KeptRows]:
+        yield from (KeptRows(part, self._form) for part in self._rows.kept_from(self.closed))
+        yield from (KeptRows(part, self._known_form) for part in self._known.kept_from(None))
+
+    def _form(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        columns = [*batch.columns, pa.nulls(batch.num_rows, _KNOWN_ROW.type)]
+        return pa.RecordBatch.from_arrays(columns, schema=self.kept_schema)
+
+    def _known_form(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """One row with all of them."""
+        keys = pa.StructArray.from_arrays(batch.columns, fields=list(_KNOWN))
+        together = pa.ListArray.from_arrays(pa.array([0, len(keys)], pa.int32()), keys)
+        columns = [*(pa.nulls(1, type_) for type_ in self.schema.types), together]
+        return pa.RecordBatch.from_arrays(columns, schema=self.kept_schema)
 
     @property
     def kept_rows(self) -> int:
         return sum(batch.num_rows for batch in self.kept())
 
-    def restore(self, kept: Iterable[pa.RecordBatch], watermark: int | None) -> None:
+    def restore(self, kept: Iterable[KeptRows], watermark: int | None) -> None:
         """Before all rows. watermark: `closed` of the moment when they were kept."""
         width = len(self.schema)
-        for batch in kept:
+        for one in kept:
+            batch = one.rows
             is_known = batch.column(width).is_valid()
             rows, known = batch.filter(pc.invert(is_known)), batch.filter(is_known)
             if rows.num_rows:
-                self._rows.add(pa.RecordBatch.from_arrays(rows.columns[:width], schema=self.schema))
+                own = pa.RecordBatch.from_arrays(rows.columns[:width], schema=self.schema)
+                self._rows.restore(own, None, one.place_of(rows))
             if known.num_rows:
                 keys = known.column(width).flatten()
-                self._known.add(pa.RecordBatch.from_arrays(keys.flatten(), schema=_KNOWN))
+                own = pa.RecordBatch.from_arrays(keys.flatten(), schema=_KNOWN)
+                self._known.restore(own, None, one.place_of(known) if known.num_rows == 1 else None)
         self.watermark = self.closed = watermark
 
     @property
@@ -184,6 +190,8 @@ def known_keys_within(rows: pa.RecordBatch, is_chosen: Callable[[pa.Array], pa.B
     place = rows.schema.get_field_index(KNOWN_KEYS)
     keys = rows.column(place).flatten()
     chosen = keys.filter(is_chosen(keys.field(0)))
+    if not len(chosen):
+        return rows.slice(0, 0)
     together = pa.ListArray.from_arrays(pa.array([0, len(chosen)], pa.int32()), chosen)
     columns = [pa.nulls(1, type_) for type_ in rows.schema.types]
     columns[place] = together.cast(_KNOWN_ROW.type)

@@ -17,6 +17,7 @@ bucket with others.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,6 +26,7 @@ from ..datafusion.query import WrongQuery
 from ..datafusion.tokens import quoted
 from .join_query import Asked, Joining, JoinQuery, Within
 from .joining import Sides
+from .kept import KeptRows
 from .results import Step
 from .spans import before, later
 from .storage import Storage, StorageLimits
@@ -160,26 +162,33 @@ class IntervalJoined:
 
     # ---- Checkpoints ----
 
-    def kept(self) -> Iterator[pa.RecordBatch]:
-        """What is open."""
+    def kept(self) -> Iterator[KeptRows]:
+        """What is open. Which rows have met changes, so it is in the notes, and the column says nothing."""
         for number, side in enumerate(self._sides):
-            for batch, has_met in side.kept():
-                columns = [*self._stream.together(batch, number).columns, has_met]
-                yield pa.RecordBatch.from_arrays(columns, schema=self.kept_schema)
+            form = partial(self._form, side=number)
+            for part, has_met in side.kept():
+                yield KeptRows(part, form, has_met)
+
+    def _form(self, batch: pa.RecordBatch, side: int) -> pa.RecordBatch:
+        columns = [*self._stream.together(batch, side).columns, pa.repeat(pa.scalar(False), batch.num_rows)]
+        return pa.RecordBatch.from_arrays(columns, schema=self.kept_schema)
 
     @property
     def kept_rows(self) -> int:
         """Of what `kept` gives."""
         return sum(map(len, self._sides))
 
-    def restore(self, kept: Iterable[pa.RecordBatch], watermark: int | None) -> None:
-        """Before all rows. watermark: `closed` of the moment when they were kept."""
-        for batch in kept:
-            own = batch.column(batch.num_columns - 1)
-            for has_met in (False, True):
-                rows = batch.filter(pc.equal(own, has_met)).select(range(batch.num_columns - 1))
-                for side, part in self._stream.apart(rows):
-                    self._sides[side].add(part, has_met)
+    def restore(self, kept: Iterable[KeptRows], watermark: int | None) -> None:
+        """Before all rows. watermark: of the moment when they were kept; what it decides has left."""
+        for one in kept:
+            batch = one.rows
+            has_met = batch.column(_HAS_MET.name).cast(pa.uint8())  # of states that have no notes
+            if one.notes is not None:
+                has_met = pa.Array.from_buffers(pa.uint8(), batch.num_rows, [None, pa.py_buffer(one.notes)])
+            is_right = batch.column(0)
+            for side, part in self._stream.apart(batch.select(range(batch.num_columns - 1))):
+                own = has_met.filter(pc.equal(is_right, bool(side)))
+                self._sides[side].restore(part, own, one.place_of(part))
         self.watermark = self.closed = watermark
 
     @property

@@ -20,6 +20,7 @@ from ..connectors.cells import CellType, decoded
 from ..datafusion.query import WrongQuery
 from ..datafusion.tokens import quoted
 from .join_query import KEY, SIDES, Asked, Joining, JoinQuery
+from .kept import KeptRows
 from .results import Step
 from .runs import SortedRuns, cuts
 from .spans import before, is_time, later, nanoseconds
@@ -141,21 +142,22 @@ class Joined:
 
     # ---- Checkpoints ----
 
-    def kept(self) -> Iterator[pa.RecordBatch]:
+    def kept(self) -> Iterator[KeptRows]:
         """What is open."""
         for side, rows in enumerate(self._rows):
-            for batch in rows.kept():
-                yield self._sides.together(batch, side)
+            form = partial(self._sides.together, side=side)
+            yield from (KeptRows(part, form, notes) for part, notes in rows.parts())
 
     @property
     def kept_rows(self) -> int:
         """As of `panes.Windows`."""
         return sum(map(len, self._rows))
 
-    def restore(self, kept: Iterable[pa.RecordBatch], watermark: int | None) -> None:
+    def restore(self, kept: Iterable[KeptRows], watermark: int | None) -> None:
         """Before all rows. watermark: `closed` of the moment when they were kept."""
-        for batch in kept:
-            self.add(batch)
+        for one in kept:
+            for side, own in self._sides.apart(one.rows):
+                self._rows[side].restore(own, one.n_gone, one.place_of(own))
         self.watermark = self.closed = watermark
 
     @property

@@ -26,6 +26,7 @@ from .collecting import Collecting
 from .first_rows import KNOWN_KEYS, FirstRows, known_keys_within
 from .grouping import Grouping
 from .join_query import SIDES, Joining
+from .kept import KeptPart, KeptRows
 from .look_back import LookBackRows
 from .spans import nanoseconds
 
@@ -87,17 +88,15 @@ class KeyGroups:
         columns = self._columns(rows)
         return groups_of(self._hash(*(columns[place] for place in self._chosen)))
 
-    def within(self, rows: pa.RecordBatch, range_: GroupRange) -> pa.RecordBatch:
-        """Those of some key groups. rows: that windows have kept, too."""
+    def within(self, part: KeptRows, range_: GroupRange) -> KeptRows:
+        """Of what windows have kept, some key groups."""
+        rows = part.rows
         if self._hash is None:
-            return rows if range_.first == 0 else rows.slice(0, 0)
-        if KNOWN_KEYS not in rows.schema.names:
-            return rows.filter(range_.mask(self.of(rows)))
-        is_known = rows.column(KNOWN_KEYS).is_valid()
-        known = known_keys_within(rows.filter(is_known), lambda hashes: range_.mask(groups_of(hashes)))
-        others = rows.filter(pc.invert(is_known))
-        parts = [others.filter(range_.mask(self.of(others))), known]
-        return pa.Table.from_batches(parts).combine_chunks().to_batches()[0] if others.num_rows else known
+            return part.chosen(pa.repeat(range_.first == 0, rows.num_rows))
+        if KNOWN_KEYS in rows.schema.names and rows.column(KNOWN_KEYS).null_count < rows.num_rows:
+            known = known_keys_within(rows, lambda hashes: range_.mask(groups_of(hashes)))
+            return KeptRows(KeptPart(known))
+        return part.chosen(range_.mask(self.of(rows)))
 
     def _columns(self, rows: pa.RecordBatch) -> list[pa.Array]:
         keys = [] if self._keys is None else self._keys(rows)

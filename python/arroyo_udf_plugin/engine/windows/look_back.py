@@ -23,6 +23,7 @@ from ..datafusion.feed import TABLE
 from ..datafusion.query import WrongQuery, error_message, planned, settled, written
 from ..datafusion.tokens import quoted, tokens
 from .grouping import BatchQuery
+from .kept import KeptRows
 from .results import Step
 from .spans import before, is_time, later
 from .storage import Some, Storage, StorageLimits
@@ -183,29 +184,26 @@ class LookedBack:
 
     # ---- Checkpoints ----
 
-    def kept(self) -> Iterator[pa.RecordBatch]:
-        yield from self._remembered.batches
-        for batch, _ in self._rows.kept():
-            if self.closed is not None:
-                batch = batch.filter(pc.greater_equal(self._rows.at(batch), self.closed))
-            if batch.num_rows:
-                yield batch
+    def kept(self) -> Iterator[KeptRows]:
+        yield from map(KeptRows, self._remembered.parts)
+        yield from map(KeptRows, self._rows.kept_from(self.closed))
 
     @property
     def kept_rows(self) -> int:
         return sum(batch.num_rows for batch in self.kept())
 
-    def restore(self, kept: Iterable[pa.RecordBatch], watermark: int | None) -> None:
+    def restore(self, kept: Iterable[KeptRows], watermark: int | None) -> None:
         """Before all rows. watermark: `closed` of the moment when they were kept."""
-        for batch in kept:
+        for one in kept:
+            batch = one.rows
             is_over = pa.repeat(pa.scalar(False), batch.num_rows)
             if watermark is not None:
                 is_over = pc.less(self._rows.at(batch), watermark)
             over, waiting = batch.filter(is_over), batch.filter(pc.invert(is_over))
             if over.num_rows:
-                self._remembered.add(over)
+                self._remembered.add(over, one.place_of(over))
             if waiting.num_rows:
-                self._rows.add(waiting)
+                self._rows.restore(waiting, None, one.place_of(waiting))
         self.watermark = self.closed = watermark
 
     @property

@@ -10,11 +10,13 @@ import bisect
 import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from .grouping import Grouping, GroupingPlan
+from .kept import KeptRows, PartPlace
 from .pane_rows import PANE, by_pane, with_pane, with_panes, without_panes
 from .results import Results, Step
 from .spans import WindowSteps, before, later, nanoseconds
@@ -30,15 +32,17 @@ _ENDS = 64  # of windows that are looked at together
 @dataclasses.dataclass
 class _Pane:
     """kept: rows, or parts. given: how many of its batches have left in results. rows: of the others. merged: rows that
-    there were after the latest merge."""
+    there were after the latest merge. is_one: nothing has come since then: each key is there once."""
 
     kept: Some
     given: int = 0
     rows: int = 0
     merged: int = 0
+    is_one: bool = False
 
-    def add(self, batch: pa.RecordBatch) -> None:
-        self.kept.add(batch)
+    def add(self, batch: pa.RecordBatch, place: PartPlace | None = None) -> None:
+        self.is_one = False
+        self.kept.add(batch, place)
         self.rows += batch.num_rows
 
 
@@ -120,17 +124,18 @@ class WindowPanes:
         merged = self._plan.merged.of_one(pane.kept.batches)
         pane.kept.replace(merged)
         pane.rows = pane.merged = sum(batch.num_rows for batch in merged)
+        pane.is_one = True
 
     def _parts_of(self, pane: int) -> list[pa.RecordBatch]:
         return self._panes[pane].kept.batches if pane in self._panes else []
 
-    def _put(self, batch: pa.RecordBatch, panes: int | pa.Int64Array) -> list[_Pane]:
-        """Into its panes."""
+    def _put(self, batch: pa.RecordBatch, panes: int | pa.Int64Array, place: PartPlace | None = None) -> list[_Pane]:
+        """Into its panes. place: where a checkpoint has the batch."""
         changed = []
         for number, part in [(panes, batch)] if isinstance(panes, int) else by_pane(batch, panes):
             if (pane := self._panes.get(number)) is None:
                 pane = self._panes[number] = _Pane(Some(self._storage))
-            pane.add(part)
+            pane.add(part, place if part is batch else None)
             if self._tiers is not None:
                 self._tiers.changed(number)
             changed.append(pane)
@@ -190,7 +195,7 @@ class WindowPanes:
 
     def _in_steps(self, end: int, pane: _Pane, panes: Sequence[int]) -> Iterator[Step]:
         """The results of a window of one pane with many keys, which are given out one after the other."""
-        if pane.rows != pane.merged:
+        if not pane.is_one:
             self._put_together(pane)
         waiting = pane.kept.batches
         while waiting:
@@ -242,12 +247,13 @@ class WindowPanes:
 
     # ---- Checkpoints ----
 
-    def kept(self) -> Iterator[pa.RecordBatch]:
-        """What is open. They are not all in memory at once."""
+    def kept(self) -> Iterator[KeptRows]:
+        """What is open."""
         self._take_parts()
         for number, pane in sorted(self._panes.items()):
-            for batch in pane.kept.batches[pane.given :]:
-                yield with_panes(batch, number)
+            form = partial(with_panes, panes=number)
+            for part in pane.kept.parts[pane.given :]:
+                yield KeptRows(part, form)
 
     @property
     def kept_rows(self) -> int:
@@ -255,11 +261,13 @@ class WindowPanes:
         self._take_parts()
         return sum(pane.rows for pane in self._panes.values())
 
-    def restore(self, kept: Iterable[pa.RecordBatch], watermark: int | None) -> None:
+    def restore(self, kept: Iterable[KeptRows], watermark: int | None) -> None:
         """Before all rows. watermark: `closed` of the moment when they were kept."""
         self.watermark = self.closed = watermark
-        for batch in kept:
-            self._put(*without_panes(batch))
+        for one in kept:
+            self._put(*without_panes(one.rows), one.part.place)
+        for pane in self._panes.values():
+            pane.merged = pane.rows  # or the next rows would write all parts anew
         self._first = min(self._panes, default=None)
 
     @property

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .key_groups import GroupRange, KeyGroups
+from .kept import KeptPart, KeptRows
 from .opened import OpenWindows
 from .results import Step
 from .spans import later
@@ -117,13 +118,13 @@ class Portions:
         if others:
             kept = [part for portion in self._portions for part in portion.windows.kept()]
             windows = self._open()
-            windows.restore(kept, first.windows.closed)
+            windows.restore([KeptRows(KeptPart(part.rows, part.part.place), notes=part.notes) for part in kept], first.windows.closed)
             self._portions = [_Portion([self._range], windows)]
 
     # ---- Checkpoints ----
 
-    def kept(self) -> Iterator[pa.RecordBatch]:
-        return (rows for portion in self._portions for rows in portion.windows.kept())
+    def kept(self) -> Iterator[KeptRows]:
+        return (part for portion in self._portions for part in portion.windows.kept())
 
     @property
     def kept_rows(self) -> int:
@@ -144,29 +145,28 @@ class Portions:
         """The bytes of what is open."""
         return sum(portion.windows.size for portion in self._portions)
 
-    def restore(self, kept: Sequence[tuple[Sequence[Passed], Iterable[pa.RecordBatch]]]) -> int | None:
+    def restore(self, kept: Sequence[tuple[Sequence[Passed], Sequence[KeptRows]]]) -> int | None:
         """Before all rows. kept: of each slice before, what its key groups had passed, and what it kept of them.
 
         Returns the highest watermark that a key group had taken: all were told it, behind the rows on their way.
         """
-        portions: dict[tuple[int | None, int | None], list[tuple[GroupRange, Iterable[pa.RecordBatch]]]] = {}
+        portions: dict[tuple[int | None, int | None], list[tuple[GroupRange, Sequence[KeptRows]]]] = {}
         groups = KeyGroups(self._groups.asked, self.kept_schema)
-        for passed, rows in kept:
-            batches = list(rows) if any(entry.within(self._range).range for entry in passed) else []
+        for passed, parts in kept:
             for entry in passed:
                 own = entry.within(self._range).range
                 if own:
                     is_whole = own == entry.range and len(passed) == 1
-                    mine = batches if is_whole else [groups.within(batch, own) for batch in batches]
+                    mine = parts if is_whole else [groups.within(part, own) for part in parts]
                     portions.setdefault((entry.watermark, entry.closed), []).append((own, mine))
         if not portions:
             return None
         self._portions = []
-        for (watermark, closed), parts in portions.items():
+        for (watermark, closed), entries in portions.items():
             windows = self._open()
-            windows.restore([batch for _, own in parts for batch in own if batch.num_rows], closed)
+            windows.restore([part for _, mine in entries for part in mine if part.num_rows], closed)
             windows.watermark = later(watermark, closed)
-            self._portions.append(_Portion([range_ for range_, _ in parts], windows))
+            self._portions.append(_Portion([range_ for range_, _ in entries], windows))
         return max((time for time, _ in portions if time is not None), default=None)
 
 

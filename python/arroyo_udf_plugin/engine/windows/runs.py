@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .kept import KeptPart, PartPlace
 from .panes import WAITING_ROWS
 from .storage import Some, Storage
 
@@ -28,12 +29,15 @@ Times = Callable[[pa.RecordBatch], pa.Int64Array]
 class Run:
     """A batch that is sorted by its times. start: those in front of it have left."""
 
-    def __init__(self, storage: Storage, batch: pa.RecordBatch, times: Times) -> None:
+    def __init__(
+        self, storage: Storage, batch: pa.RecordBatch, times: Times, start: int = 0, place: PartPlace | None = None
+    ) -> None:
+        """place: where a checkpoint has the batch."""
         self._storage, self._times = storage, times
         self._some = Some(storage)
-        self._some.add(batch)
-        self._length, self.start = batch.num_rows, 0
-        self.first, self.last = self._at(0), self._at(self._length - 1)
+        self._some.add(batch, place)
+        self._length, self.start = batch.num_rows, start
+        self.first, self.last = self._at(start), self._at(self._length - 1)
 
     def __len__(self) -> int:
         """Of what has not left."""
@@ -43,6 +47,15 @@ class Run:
     def batch(self) -> pa.RecordBatch:
         (batch,) = self._some.batches
         return batch
+
+    @property
+    def part(self) -> KeptPart:
+        (part,) = self._some.parts
+        return part
+
+    def notes(self) -> bytes | None:
+        """A 1 for each row that has left; None: none has."""
+        return bytes([1]) * self.start + bytes(len(self)) if self.start else None
 
     @property
     def left(self) -> pa.RecordBatch:
@@ -154,7 +167,16 @@ class SortedRuns:
         waiting = [pc.max(self._times(batch)).as_py() for batch in self._waiting.batches]
         return max([*waiting, *(run.last for run in self._runs)], default=None)
 
-    def kept(self) -> Iterator[pa.RecordBatch]:
+    def parts(self) -> Iterator[tuple[KeptPart, bytes | None]]:
+        """Each with a 1 for each row that has left; None: none has."""
         for run in self._runs:
-            yield run.left
-        yield from self._waiting.batches
+            yield run.part, run.notes()
+        yield from ((part, None) for part in self._waiting.parts)
+
+    def restore(self, rows: pa.RecordBatch, n_gone: int, place: PartPlace | None) -> None:
+        """Before all others. rows: of a part, of which so many have left. place: where a checkpoint has it."""
+        times = self._times(rows)
+        if pc.all(pc.less_equal(times[:-1], times[1:])).as_py() is not False and rows.num_rows > n_gone:
+            self._runs.append(Run(self._storage, rows, self._times, n_gone, place))
+        elif rows.num_rows > n_gone:
+            self.add(rows.slice(n_gone))

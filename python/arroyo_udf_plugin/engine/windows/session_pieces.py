@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .kept import KeptPart
 from .numbering import Numbered, inverse, matching, numbered
 from .panes import WAITING_ROWS
 from .runs import Run, cuts
@@ -108,11 +109,11 @@ class SessionPieces:
         """As `runs.cuts`."""
         return cuts(self._runs, until)
 
-    def kept(self) -> Iterator[pa.RecordBatch]:
+    def parts(self) -> Iterator[tuple[KeptPart, bytes | None]]:
+        """Each with a 1 for each piece that has left; None: none has."""
         for run in self._runs:
-            yield run.left
-        yield from self._fresh.batches
-        yield from self._moved.batches
+            yield run.part, run.notes()
+        yield from ((part, None) for part in (*self._fresh.parts, *self._moved.parts))
 
     # ---- What is over ----
 
@@ -241,6 +242,10 @@ class _Recent:
     @property
     def batches(self) -> list[pa.RecordBatch]:
         return self._some.batches
+
+    @property
+    def parts(self) -> list[KeptPart]:
+        return self._some.parts
 
     def add(self, pieces: pa.RecordBatch) -> None:
         self._some.add(pieces)

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...host.ordinals import ordinals
+from .kept import KeptPart, noted
 from .panes import WAITING_ROWS
 from .storage import Some, Storage
 
@@ -60,6 +61,19 @@ class _Chunk:
     def rows(self) -> pa.RecordBatch:
         """What has not left."""
         return self._batch.take(_places(self.lengths, self._ends)) if self._gone else self._batch
+
+    @property
+    def part(self) -> KeptPart:
+        (part,) = self._some.parts
+        return part
+
+    def notes(self) -> bytes | None:
+        """A 1 for each row that has left; None: none has."""
+        if not self._gone:
+            return None
+        pieces = pa.concat_arrays(self._gone)
+        gone = _places(self._lengths.take(pieces), self._ends.take(pieces))
+        return noted(pc.is_in(ordinals(self._total, type_="int64"), gone))
 
     def take_out(self, pieces: pa.Int64Array) -> tuple[pa.Int64Array, pa.RecordBatch]:
         """pieces: their places. Also which one of these pieces each row is of."""
@@ -121,8 +135,9 @@ class SessionRows:
     def open(self) -> int:
         return sum(chunk.open for chunk in self._chunks)
 
-    def kept(self) -> Iterator[pa.RecordBatch]:
-        return (chunk.rows for chunk in self._chunks)
+    def parts(self) -> Iterator[tuple[KeptPart, bytes | None]]:
+        """Each with a 1 for each row that has left."""
+        return ((chunk.part, chunk.notes()) for chunk in self._chunks)
 
     def take_out(self, numbers: pa.Int64Array) -> Iterator[tuple[pa.Int64Array, pa.RecordBatch]]:
         """Also which one of these pieces each row is of."""

@@ -7,7 +7,8 @@ over, is found by session_pieces.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,6 +16,7 @@ import pyarrow.compute as pc
 from ..datafusion.feed import TABLE
 from ..datafusion.tokens import quoted
 from .grouping import BatchQuery, Grouping, GroupingPlan
+from .kept import KeptPart, KeptRows
 from .numbering import Numbered, numbered
 from .panes import WAITING_ROWS
 from .results import Results, Step
@@ -167,10 +169,11 @@ class Sessions:
 
     # ---- Checkpoints ----
 
-    def kept(self) -> Iterator[pa.RecordBatch]:
-        """As `panes.Windows.kept`."""
+    def kept(self) -> Iterator[KeptRows]:
+        """As `panes.Windows.kept`. A piece is written once, with all its rows."""
         self._take_in()
-        return self._pieces.kept() if self._plan.in_parts else self._rows.kept()
+        parts = self._pieces.parts() if self._plan.in_parts else self._rows.parts()
+        return (KeptRows(part, notes=notes) for part, notes in parts)
 
     @property
     def kept_rows(self) -> int:
@@ -178,10 +181,10 @@ class Sessions:
         self._take_in()
         return len(self._pieces) if self._plan.in_parts else self._rows.open
 
-    def restore(self, kept: Iterable[pa.RecordBatch], watermark: int | None) -> None:
+    def restore(self, kept: Iterable[KeptRows], watermark: int | None) -> None:
         """Before all rows. watermark: `closed` of the moment when they were kept."""
         self.watermark = self.closed = watermark
-        for batch in kept:
+        for batch in (one.left for one in kept):
             if self._plan.in_parts:
                 self._pieces.add(batch)
             elif batch.num_rows:

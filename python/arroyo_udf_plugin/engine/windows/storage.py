@@ -3,6 +3,7 @@
     storage = Storage(Limits(memory=256 << 20, disk=16 << 30))
     some = Some(storage)
     some.add(batch); some.batches                  those in files are read as memory, page by page
+    some.parts                                     the same, each with its place in checkpoints
     some.clear()                                   always at the end: it frees memory and disk
 
 Guarantees: a kept batch that is a slice of a larger one does not keep that one alive. Above the memory limit, the
@@ -19,6 +20,7 @@ import pyarrow as pa
 
 from ...errors import InvalidArgument
 from ..connectors.unnamed import mapped
+from .kept import KeptPart, PartPlace
 
 _MEMORY, _DISK = 256 << 20, 16 << 30
 _SMALL_ROWS = 4096
@@ -37,19 +39,24 @@ class Some:
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
-        self._held: list[pa.RecordBatch] = []
-        self._filed: list[pa.RecordBatch] = []
+        self._held: list[KeptPart] = []
+        self._filed: list[KeptPart] = []
         self.memory = self.disk = 0
 
     @property
     def batches(self) -> list[pa.RecordBatch]:
+        return [part.batch for part in self.parts]
+
+    @property
+    def parts(self) -> list[KeptPart]:
         return [*self._filed, *self._held]
 
-    def add(self, batch: pa.RecordBatch) -> None:
-        """May write whatever is kept to files. Raises InvalidArgument above the limit of the disk."""
+    def add(self, batch: pa.RecordBatch, place: PartPlace | None = None) -> None:
+        """May write whatever is kept to files. place: where a checkpoint has exactly this batch. Raises InvalidArgument
+        above the limit of the disk."""
         if not self._held:
             self._storage.holding[self] = None
-        self._held.append(_alone(batch))
+        self._held.append(KeptPart(_alone(batch), place))
         self._grow(memory=batch.nbytes)
         self._put_together()
         self._storage.check()
@@ -57,9 +64,9 @@ class Some:
     def _put_together(self) -> None:
         """Makes one batch of small ones, as a batch costs as much as many rows. Each row is copied a few times."""
         held = self._held
-        while len(held) > 1 and held[-2].num_rows < min(2 * held[-1].num_rows, _SMALL_ROWS):
-            both = pa.Table.from_batches(held[-2:]).combine_chunks().to_batches()
-            held[-2:] = both
+        while len(held) > 1 and held[-2].batch.num_rows < min(2 * held[-1].batch.num_rows, _SMALL_ROWS):
+            both = pa.Table.from_batches([part.batch for part in held[-2:]])
+            held[-2:] = map(KeptPart, both.combine_chunks().to_batches())
 
     def replace(self, batches: Iterable[pa.RecordBatch]) -> None:
         self.clear()
@@ -75,15 +82,18 @@ class Some:
     def file(self) -> None:
         """Puts into a file what is in memory."""
         self._storage.need(self.memory)
-        table = pa.Table.from_batches(self._held)
+        schema = self._held[0].batch.schema
 
         def write(file: object) -> None:
-            with pa.ipc.new_stream(file, table.schema) as stream:
-                stream.write_table(table)
+            with pa.ipc.new_stream(file, schema) as stream:
+                for part in self._held:
+                    stream.write_batch(part.batch)
 
         data = mapped(write, "rows of open windows")
         with pa.ipc.open_stream(pa.py_buffer(data)) as stream:
-            self._filed += [_typed(batch, table.schema) for batch in stream]
+            for part, batch in zip(self._held, stream, strict=True):
+                part.batch = _typed(batch, schema)
+        self._filed += self._held
         self._held = []
         del self._storage.holding[self]
         self._grow(-self.memory, len(data))

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...host.ordinals import ordinals
+from .kept import KeptPart, PartPlace
 from .pane_rows import by_pane
 from .panes import WAITING_ROWS
 from .spans import Hop, nanoseconds
@@ -35,24 +36,29 @@ class Bucket:
     def __len__(self) -> int:
         return len(self._noted)
 
-    def add(self, rows: pa.RecordBatch, is_noted: bool) -> None:
-        self.some.add(rows)
-        self._noted += bytes([is_noted]) * rows.num_rows
+    def add(self, rows: pa.RecordBatch, noted: bytes, place: PartPlace | None = None) -> None:
+        """noted: 0 or 1 for each row."""
+        self.some.add(rows, place)
+        self._noted += noted
 
     def note(self, row: int) -> None:
         self._noted[row] = 1
 
+    def notes(self, first: int, n_rows: int) -> bytes:
+        """Of these rows, as they are now."""
+        return bytes(self._noted[first : first + n_rows])
+
     def noted(self, first: int, n_rows: int) -> pa.BooleanArray:
         """Of these rows."""
-        data = pa.py_buffer(bytes(self._noted[first : first + n_rows]))
+        data = pa.py_buffer(self.notes(first, n_rows))
         return pa.Array.from_buffers(pa.uint8(), n_rows, [None, data]).cast(pa.bool_())
 
-    def batches(self) -> Iterator[tuple[int, pa.RecordBatch]]:
+    def parts(self) -> Iterator[tuple[int, KeptPart]]:
         """Each with the number of its first row."""
         first = 0
-        for batch in self.some.batches:
-            yield first, batch
-            first += batch.num_rows
+        for part in self.some.parts:
+            yield first, part
+            first += part.batch.num_rows
 
 
 class TimedRows:
@@ -70,12 +76,32 @@ class TimedRows:
         return nanoseconds(rows.column(self._time))
 
     def add(self, rows: pa.RecordBatch, is_noted: bool = False) -> None:
+        for start, part in by_pane(rows, self._starts(rows)):
+            self._bucket(start).add(part, bytes([is_noted]) * part.num_rows)
+
+    def restore(self, rows: pa.RecordBatch, noted: pa.UInt8Array | None, place: PartPlace | None) -> None:
+        """As `add`. noted: 0 or 1 for each row; None: none of them was. place: where a checkpoint has them."""
+        starts = pc.min_max(self._starts(rows))
+        if starts["min"] == starts["max"]:
+            notes = bytes(rows.num_rows)
+            if noted is not None:
+                notes = bytes(memoryview(noted.buffers()[1])[noted.offset : noted.offset + len(noted)])
+            self._bucket(starts["min"].as_py()).add(rows, notes, place)
+            return
+        for is_noted in (False, True):
+            mask = pa.repeat(not is_noted, rows.num_rows) if noted is None else pc.equal(noted, int(is_noted))
+            if (some := rows.filter(mask)).num_rows:
+                self.add(some, is_noted)
+
+    def _starts(self, rows: pa.RecordBatch) -> pa.Int64Array:
+        """Of the buckets of these rows."""
         times = self.at(rows)
-        first = self._hop.pane(pc.min(times).as_py())
-        for start, part in by_pane(rows, self._hop.panes(times, first)):
-            if start not in self._buckets:
-                self._buckets[start] = Bucket(self._storage)
-            self._buckets[start].add(part, is_noted)
+        return self._hop.panes(times, self._hop.pane(pc.min(times).as_py()))
+
+    def _bucket(self, start: int) -> Bucket:
+        if start not in self._buckets:
+            self._buckets[start] = Bucket(self._storage)
+        return self._buckets[start]
 
     def between(self, first: int | None, until: int, without_noted: bool = False) -> list[pa.RecordBatch]:
         """The rows of these times, without the end. first: None: from the beginning."""
@@ -85,7 +111,8 @@ class TimedRows:
             if start >= until or (first is not None and end <= first):
                 continue
             is_inside = end <= until and (first is None or start >= first)
-            for number, batch in bucket.batches():
+            for number, part in bucket.parts():
+                batch = part.batch
                 at = self.at(batch)
                 place = ordinals(batch.num_rows, number).cast(pa.int64())
                 rows = pa.RecordBatch.from_arrays([*batch.columns, at, place], schema=self.schema)
@@ -110,11 +137,22 @@ class TimedRows:
         for start in [begin for begin in self._buckets if watermark is None or begin + reach <= watermark]:
             self._buckets.pop(start).some.clear()
 
-    def kept(self) -> Iterator[tuple[pa.RecordBatch, pa.BooleanArray]]:
+    def kept(self) -> Iterator[tuple[KeptPart, bytes]]:
         """All rows, with whether they were noted."""
         for _, bucket in sorted(self._buckets.items()):
-            for first, batch in bucket.batches():
-                yield batch, bucket.noted(first, batch.num_rows)
+            for first, part in bucket.parts():
+                yield part, bucket.notes(first, part.batch.num_rows)
+
+    def kept_from(self, first: int | None) -> Iterator[KeptPart]:
+        """Those whose times are not before this one. Only parts that have others, too, are made anew."""
+        for start, bucket in sorted(self._buckets.items()):
+            for part in bucket.some.parts:
+                if first is None or start >= first:
+                    yield part
+                    continue
+                rows = part.batch.filter(pc.greater_equal(self.at(part.batch), first))
+                if rows.num_rows:
+                    yield part if rows.num_rows == part.batch.num_rows else KeptPart(rows)
 
     @property
     def ends(self) -> dict[int, int]:

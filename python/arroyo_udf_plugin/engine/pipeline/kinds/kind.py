@@ -17,9 +17,10 @@ from ...connectors.cells import CellType
 from ...connectors.described import Bytes, Described, Seconds
 from ...operators.blocks import Columns, Given
 from ...operators.calls import Call, PlacedCall
-from ...operators.grouped import Asked, GroupPlan
+from ...operators.group_stage import GroupPlan
 from ...operators.lookup import LookupPlan
 from ...operators.queued import QueryPlan
+from ...windows.key_groups import Asked
 from ...windows.storage import StorageLimits
 from ..lines import Key
 from ..problems import Problems

@@ -15,7 +15,7 @@ from ...connectors.described import Bytes
 from ...datafusion.query import WrongQuery
 from ...operators.blocks import Given
 from ...operators.calls import Call
-from ...operators.grouped import GroupPlan
+from ...operators.group_stage import GroupPlan
 from ...operators.keys import of_calls
 from ...windows.collecting import Collecting, Inputs
 from ...windows.opened import opened
