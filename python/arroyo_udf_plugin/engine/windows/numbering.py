@@ -23,6 +23,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 
+_LIMIT = 1 << 62
+
+
 @dataclass(frozen=True)
 class Numbered:
     """firsts, lasts: of each session."""
@@ -37,7 +40,7 @@ class Numbered:
 def numbered(keys: Sequence[pa.Array], firsts: pa.Int64Array, lasts: pa.Int64Array, gap: int) -> Numbered:
     """Of at least one piece. lasts: may be the same array as `firsts`."""
     ids = _ids(keys, len(firsts))
-    order = pc.sort_indices(pa.table([ids, firsts], ["id", "first"]), [("id", "ascending"), ("first", "ascending")])
+    order = _order(ids, firsts)
     are_moments = lasts is firsts
     ids, firsts = ids.take(order), firsts.take(order)
     until = firsts if are_moments else _latest(ids, lasts.take(order))
@@ -50,18 +53,31 @@ def numbered(keys: Sequence[pa.Array], firsts: pa.Int64Array, lasts: pa.Int64Arr
     return Numbered(order, session, starts, firsts.take(starts), until.take(ends))
 
 
+def _order(ids: pa.Int64Array, times: pa.Int64Array) -> pa.UInt64Array:
+    """By number, and by time within a number."""
+    if (packed := _packed(ids, times)) is not None:
+        return pc.sort_indices(packed[0])
+    return pc.sort_indices(pa.table([ids, times], ["id", "time"]), [("id", "ascending"), ("time", "ascending")])
+
+
 def _latest(ids: pa.Int64Array, lasts: pa.Int64Array) -> pa.Int64Array:
     """The latest time of each key so far. ids: sorted."""
+    if (packed := _packed(ids, lasts)) is not None:
+        return pc.subtract(pc.cumulative_max(packed[0]), packed[1])
     order = pc.sort_indices(lasts)
-    rank = inverse(order)
-    steps = pc.multiply(ids, len(ids))  # far enough apart that no key sees another one's ranks
-    highest = pc.subtract(pc.cumulative_max(pc.add(steps, rank)), steps)
-    return lasts.take(order).take(highest)
+    rank = pc.sort_indices(order).cast(pa.int64())  # where each position has gone
+    return lasts.take(order).take(_latest(ids, rank))
 
 
-def inverse(order: pa.UInt64Array) -> pa.Int64Array:
-    """Where each position has gone."""
-    return pc.sort_indices(order).cast(pa.int64())
+def _packed(ids: pa.Int64Array, times: pa.Int64Array) -> tuple[pa.Int64Array, pa.Int64Array] | None:
+    """Numbers and times in one integer each, which has the order of both; and what to subtract to have the time again.
+    None: they do not fit into 64 bits."""
+    bounds = pc.min_max(times)
+    first, span = bounds["min"].as_py(), bounds["max"].as_py() - bounds["min"].as_py() + 1
+    if (len(ids) + 1) * span > _LIMIT:
+        return None
+    steps = pc.subtract(pc.multiply(ids, span), first)
+    return pc.add(steps, times), steps
 
 
 def matching(keys: Sequence[pa.Array], others: Sequence[pa.Array], n_others: int) -> pa.BooleanArray:
