@@ -5,7 +5,7 @@
     found.session      of each piece in that order: 0, 1, ...
     found.starts       where in that order each session begins
 
-    matching(keys, others, n)      which of the others have one of these keys
+    matching(keys, others)         which of the others have one of these keys
 
 Everything is done by Arrow for all pieces at once; what it costs hardly depends on the number of keys.
 
@@ -22,8 +22,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-
-_LIMIT = 1 << 62
+_LIMIT = 1 << 62  # of numbers that are packed
 
 
 @dataclass(frozen=True)
@@ -80,19 +79,23 @@ def _packed(ids: pa.Int64Array, times: pa.Int64Array) -> tuple[pa.Int64Array, pa
     return pc.add(steps, times), steps
 
 
-def matching(keys: Sequence[pa.Array], others: Sequence[pa.Array], n_others: int) -> pa.BooleanArray:
-    """Which of the others are among the keys."""
-    own, their = ([column for key in some for column in _flat(key)] for some in (keys, others))
-    masks = [pc.is_in(column, value_set=known) for column, known in zip(their, own, strict=True)]
-    if len(masks) < 2:
-        return masks[0] if masks else pa.repeat(pa.scalar(True), n_others)
-    mask = functools.reduce(pc.and_, masks)  # a combination of values that are among the keys may be another one
-    if not mask.true_count:
+def matching(keys: Sequence[pa.Array], others: Sequence[Sequence[pa.Array]]) -> pa.BooleanArray:
+    """Which of the others have one of these keys, in one array for all of them. Each: columns, at least one."""
+    own, *their = ([column for key in some for column in _flat(key)] for some in (keys, *others))
+    columns = list(map(pa.chunked_array, zip(*their, strict=True)))
+    masks = [_whole(pc.is_in(column, value_set=known)) for column, known in zip(columns, own, strict=True)]
+    mask = functools.reduce(pc.and_, masks)
+    if len(masks) == 1 or not mask.true_count:
         return mask
+    # A combination of values that are among the keys may be another one.
     n_keys = len(own[0])
-    both = [pa.concat_arrays([known, column.filter(mask)]) for known, column in zip(own, their, strict=True)]
+    both = [pa.concat_arrays([known, *column.filter(mask).chunks]) for known, column in zip(own, columns, strict=True)]
     ids = _ids(both, len(both[0]))
     return pc.replace_with_mask(mask, mask, pc.is_in(ids[n_keys:], value_set=ids[:n_keys]))
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return pa.concat_arrays(column.chunks)
 
 
 def _ids(keys: Sequence[pa.Array], length: int) -> pa.Int64Array:

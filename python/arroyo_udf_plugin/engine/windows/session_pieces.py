@@ -4,11 +4,11 @@
                      ▲          │
                      └──────────┴──► over, or continued by recent ones
 
-A piece has the first and the last time of rows of its key. Finding the pieces of a key costs a look at all of them, so it
+A piece has the first and the last time of rows of its key. To find the pieces of a key, all have to be looked at. So it
 is done for many recent ones at once, when they become a run: all pieces with their keys go into it, and those of one
-session get the last time of the session. So the pieces of a session are in one run and leave it together. A watermark
-looks at the beginnings of runs alone, and compares what it finds there with the recent pieces. What these continue
-becomes recent again, with the last time that is known now.
+session get the last time of the session. The pieces of a session are then in one run, and leave it together. A
+watermark looks only at the beginnings of runs, and compares what it finds there with the recent pieces. What these
+continue becomes recent again, with the last time that is known now.
 
 Guarantees: what a watermark costs grows with what it passes and with the recent pieces, not with all that is open. The
 batch of a run is never changed: which of its pieces are not in it any more, is noted beside it.
@@ -65,25 +65,14 @@ class _PieceRun(Run):
     def _without_gone(self, batch: pa.RecordBatch, start: int) -> pa.RecordBatch:
         return batch if self.gone is None else batch.filter(pc.invert(self.gone.slice(start, len(batch))))
 
-    def with_keys(self, keys: Sequence[pa.Array]) -> pa.RecordBatch:
-        """What has one of these keys."""
-        return self.left.filter(self._mask(keys))
-
-    def take_out(self, keys: Sequence[pa.Array]) -> pa.RecordBatch:
-        """The same, which leaves."""
-        mask = self._mask(keys)
-        if not mask.true_count:
-            return self.left.slice(0, 0)
-        taken = self.left.filter(mask)
-        before = pa.repeat(pa.scalar(False), self.start)
-        gone = pa.concat_arrays([before, mask])
-        self.gone = gone if self.gone is None else pc.or_(self.gone, gone)
-        return taken
-
-    def _mask(self, keys: Sequence[pa.Array]) -> pa.BooleanArray:
-        left = self.left
-        mask = matching(keys, left.columns[2 : 2 + len(keys)], len(left))
-        return mask if self.gone is None else pc.and_not(mask, self.gone.slice(self.start))
+    def those(self, mask: pa.BooleanArray, are_taken: bool) -> pa.RecordBatch:
+        """Of what `left` gives, without what is gone. are_taken: they leave."""
+        if self.gone is not None:
+            mask = pc.and_not(mask, self.gone.slice(self.start))
+        if are_taken and mask.true_count:
+            gone = pa.concat_arrays([pa.repeat(pa.scalar(False), self.start), mask])
+            self.gone = gone if self.gone is None else pc.or_(self.gone, gone)
+        return self.left.filter(mask)
 
     @property
     def n_rest(self) -> int:
@@ -164,13 +153,30 @@ class SessionPieces:
 
     def _others(self, pieces: pa.RecordBatch, fresh: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
         """Those that these may go on with. fresh: which of these are."""
-        keys = self._keys(pieces)
         recent = [*self._fresh.batches, *self._continued.batches]
-        others = [batch.filter(matching(keys, self._keys(batch), len(batch))) for batch in recent]
+        masks = self._masks(pieces, recent)
+        others = [batch.filter(mask) for batch, mask in zip(recent, masks, strict=True)]
         if fresh:
-            fresh_keys = self._keys(concatenated(fresh))
-            others += [run.with_keys(fresh_keys) for run in self._runs]
+            others += self._of_runs(concatenated(fresh))
         return [some for some in others if len(some)]
+
+    def _of_runs(self, pieces: pa.RecordBatch, are_taken: bool = False) -> list[pa.RecordBatch]:
+        """Those with their keys. are_taken: they leave."""
+        masks = self._masks(pieces, [run.left for run in self._runs])
+        return [run.those(mask, are_taken) for run, mask in zip(self._runs, masks, strict=True)]
+
+    def _masks(self, pieces: pa.RecordBatch, others: Sequence[pa.RecordBatch]) -> Iterator[pa.BooleanArray]:
+        """Which of the others have keys of these pieces."""
+        if not others:
+            return
+        if self._n_keys:
+            mask = matching(self._keys(pieces), [self._keys(other) for other in others])
+        else:
+            mask = pa.repeat(pa.scalar(True), sum(map(len, others)))
+        start = 0
+        for other in others:
+            yield mask.slice(start, len(other))
+            start += len(other)
 
     # ---- Runs ----
 
@@ -179,8 +185,7 @@ class SessionPieces:
         if len(self._fresh) + len(self._continued) < WAITING_ROWS:
             return
         recent = concatenated([*self._fresh.batches, *self._continued.batches])
-        keys = self._keys(recent)
-        found = [run.take_out(keys) for run in self._runs]
+        found = self._of_runs(recent, are_taken=True)
         small = [run for run in self._runs if 4 * run.n_rest < WAITING_ROWS]
         pieces = concatenated([recent, *found, *(run.rest for run in small)])
         self._drop(small)
@@ -204,8 +209,8 @@ class SessionPieces:
 
     # ---- Numbers ----
 
-    def _keys(self, pieces: pa.RecordBatch) -> list[pa.Array]:
-        return pieces.columns[2 : 2 + self._n_keys]
+    def _keys(self, pieces: pa.RecordBatch) -> Sequence[pa.Array]:
+        return [pieces.column(place) for place in range(2, 2 + self._n_keys)]
 
     def _numbered(self, pieces: pa.RecordBatch) -> Numbered:
         return numbered(self._keys(pieces), pieces.column(0), _lasts(pieces), self._gap)
@@ -216,7 +221,8 @@ class _Recent:
 
     def __init__(self, storage: Storage) -> None:
         self._some = Some(storage)
-        self.clear()
+        self._length = 0
+        self.first: int | None = None
 
     def __len__(self) -> int:
         return self._length
@@ -245,8 +251,7 @@ class _Recent:
 
     def clear(self) -> None:
         self._some.clear()
-        self._length = 0
-        self.first: int | None = None
+        self._length, self.first = 0, None
 
 
 def concatenated(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:

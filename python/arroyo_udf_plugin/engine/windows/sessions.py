@@ -1,8 +1,8 @@
 """The open sessions.
 
 What is kept are pieces of sessions, each with its first and last time. If aggregates are kept in parts, a piece has
-those of its rows. Otherwise it has a number, which says where its rows are. Which pieces are one session, and when it is
-over, is found by session_pieces.py.
+those of its rows. Otherwise it has a number, by which session_rows.py finds its rows. session_pieces.py says which
+sessions are over.
 """
 
 from __future__ import annotations
