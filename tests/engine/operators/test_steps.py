@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -121,3 +122,35 @@ def test_a_checkpoint_between_two_steps(
     assert before + counted(cut.close(is_end)) == counted(filled().close(is_end)), "it goes on itself"
     assert resumed.watermark == whole.watermark
     assert counted(resumed.close(all_of_them=True)) == counted(whole.close(all_of_them=True))
+
+
+N_ROWS = 200_000
+STEP_ROWS = 4_096
+
+
+@pytest.mark.parametrize("kind", ["tumble", "hop", "session", "session, rows", "join", "one window"])
+def test_what_leaves_needs_no_more_memory_than_a_step(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many windows close at once, or one of many keys. What is kept gets less meanwhile."""
+    for module in (panes, runs, session_pieces, session_rows, sessions):
+        monkeypatch.setattr(module, "WAITING_ROWS", STEP_ROWS)
+    empty = pa.total_allocated_bytes()
+    windows = opened(KINDS["tumble"] if kind == "one window" else KINDS[kind], schema_of(kind))
+    for first in range(0, N_ROWS, 10_000):
+        numbers = pa.array(range(first, first + 10_000), pa.int64())
+        times = pc.divide(numbers, N_ROWS if kind == "one window" else 20)
+        rows = pa.RecordBatch.from_arrays(
+            [numbers.cast(pa.string()), numbers, times.cast(pa.timestamp("ns"))], schema=SCHEMA
+        )
+        windows.add(SIDES.together(rows, first // 10_000 % 2) if kind == "join" else rows)
+    del rows, numbers, times
+    windows.kept_rows  # noqa: B018 (rows become parts)
+    before, found, steps, most = pa.total_allocated_bytes() - empty, 0, 0, 0
+    for step in windows.close(all_of_them=True):
+        n_rows = sum(batch.num_rows for batch in step)
+        found, steps, most = found + n_rows, steps + 1, max(most, n_rows)
+        del step
+        assert pa.total_allocated_bytes() - empty < max(before, windows.size) + (2 << 20)
+    assert found == N_ROWS * (7 if kind == "hop" else 1)
+    assert most < 8 * STEP_ROWS
+    assert steps > 6
+    assert windows.size == 0
