@@ -74,6 +74,14 @@ class _PieceRun(Run):
             self.gone = gone if self.gone is None else pc.or_(self.gone, gone)
         return self.left.filter(mask)
 
+    def halved(self) -> _PieceRun:
+        """Another one of what has not left, if that is less than half."""
+        if 2 * self.n_rest > len(self):
+            return self
+        run = _PieceRun(self._storage, self.rest)
+        self.clear()
+        return run
+
     @property
     def n_rest(self) -> int:
         return len(self) - (0 if self.gone is None else self.gone.slice(self.start).true_count)
@@ -189,6 +197,7 @@ class SessionPieces:
         small = [run for run in self._runs if 4 * run.n_rest < WAITING_ROWS]
         pieces = concatenated([recent, *found, *(run.rest for run in small)])
         self._drop(small)
+        self._runs = [run.halved() for run in self._runs]
         self._fresh.clear()
         self._continued.clear()
         numbers = self._numbered(pieces)
