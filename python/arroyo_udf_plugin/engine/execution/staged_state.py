@@ -42,11 +42,11 @@ class StagedState:
         for one in snapshot.parts:
             if one.part.place is not None and one.part.place.file in by_sum:
                 live[one.part.place.file] += one.num_rows
-        stays = {sha256: by_sum[sha256] for sha256 in live.keys() - _rewritten(live, by_sum)}
-        self._files: dict[str, PartsFile] = {}  # that stay, in the order of their first parts
+        stay = live.keys() - _rewritten(live, by_sum)
+        # In the order of before, and the new one last: a state that has not changed is written with the same bytes.
+        self._files = {sha256: file for sha256, file in by_sum.items() if sha256 in stay}
         self._new: list[KeptRows] = []
-        places = [self._place(one, stays) for one in snapshot.parts]
-        # The new file comes last.
+        places = list(map(self._place, snapshot.parts))
         numbers = {sha256: number for number, sha256 in enumerate(self._files)}
         self._head = snapshot.head(
             [(len(numbers) if sha256 is None else numbers[sha256], number) for sha256, number in places]
@@ -55,14 +55,13 @@ class StagedState:
         self._new_file: PartsFile | None = None
         self._is_stored = False
 
-    def _place(self, one: KeptRows, stays: Mapping[str, PartsFile]) -> tuple[str | None, int]:
+    def _place(self, one: KeptRows) -> tuple[str | None, int]:
         """Its file, and its number there; None: the new one."""
         place = one.part.place
-        if place is None or place.file not in stays:
-            self._new.append(one)
-            return None, len(self._new) - 1
-        self._files[place.file] = stays[place.file]
-        return place.file, place.number
+        if place is not None and place.file in self._files:
+            return place.file, place.number
+        self._new.append(one)
+        return None, len(self._new) - 1
 
     @property
     def has_new(self) -> bool:

@@ -281,10 +281,14 @@ class GroupStage(RunningStage):
 
     def restore(self, kept: Sequence[FunctionSnapshot]) -> None:
         """One slice has had the windows; the others have nothing."""
-        own = [one for snapshot in kept for one in snapshot.kept]  # large ones are read page by page
+        by_snapshot = [snapshot.kept for snapshot in kept]  # large ones are read page by page
+        own = [one for rows in by_snapshot for one in rows]
         times = [snapshot.latest for snapshot in kept if snapshot.latest is not None]
         self._latest = max(times, default=None)
-        self._answered = max(snapshot.next_id for snapshot in kept) - sum(one.num_rows for one in own)
+        self._answered = max(
+            snapshot.next_id - sum(one.num_rows for one in rows)
+            for snapshot, rows in zip(kept, by_snapshot, strict=True)
+        )
         watermark = self._latest
         if watermark is not None and self._window is not None:
             watermark = bounded(watermark, self._window)
