@@ -84,7 +84,7 @@ def test_an_engine_sleeps_while_another_one_goes_on(kind: str, folder: Path, rep
     simulation(kind, folder, report).two_engines()
 
 
-@pytest.mark.parametrize("kind", kinds("parts of csv", "sqlite", "objects", "kept windows"))
+@pytest.mark.parametrize("kind", kinds("parts of csv", "sqlite", "objects"))
 def test_damaged_checkpoints_are_refused_or_do_no_harm(kind: str, folder: Path, report: Report) -> None:
     simulation(kind, folder, report).damage()
 

@@ -311,6 +311,6 @@ def test_windows_go_on_exactly_from_any_checkpoint(kind: str) -> None:
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=8, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=20, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
         ),
     )
