@@ -25,6 +25,7 @@ from arroyo_udf_plugin.engine.execution.restoring import checkpoints_in
 from arroyo_udf_plugin.engine.execution.retention import Retention
 from arroyo_udf_plugin.engine.execution.savepoints import Savepoints
 from arroyo_udf_plugin.engine.execution.snapshot import Snapshot
+from arroyo_udf_plugin.engine.operators import state_parts
 from arroyo_udf_plugin.engine.operators.blocks import ORIGIN, Block, Given
 from arroyo_udf_plugin.engine.operators.grouped import Asked, GroupOperator, GroupPlan
 from arroyo_udf_plugin.engine.windows import first_rows, look_back
@@ -298,8 +299,9 @@ class Incremental(RuleBasedStateMachine):
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few files are many, and rows are in many buckets."""
+    """Few files are many, few rows are long runs, and rows are in many buckets."""
     monkeypatch.setattr(staged_state, "MOST_FILES", 3)
+    monkeypatch.setattr(state_parts, "_LONG", 2)
     for module in (first_rows, look_back):
         monkeypatch.setattr(module, "_WAITING", 10)
 

@@ -92,7 +92,7 @@ def test_rows_in_windows_are_written_without_ids_and_origins() -> None:
     (file,) = checkpoints.take(operator).file.parts
     with pa.ipc.open_stream(checkpoints.store.files[file.name]) as stream:
         assert stream.schema.names == ["__pane", "k", "x"]
-    assert file.size < 1.05 * ROWS * 3 * 8
+    assert file.size < 1.05 * ROWS * 2 * 8
 
 
 def test_a_resumed_operator_does_not_write_its_rows_again() -> None:
