@@ -14,6 +14,8 @@ from arroyo_udf_plugin.engine.operators.blocks import ORIGIN, Block, Given
 from arroyo_udf_plugin.engine.operators.grouped import GroupOperator, GroupPlan
 from arroyo_udf_plugin.engine.operators.state_parts import StoredState
 from arroyo_udf_plugin.engine.windows.grouping import Grouping
+from arroyo_udf_plugin.engine.windows.join_query import Joining, Within
+from arroyo_udf_plugin.engine.windows.joining import Sides
 from arroyo_udf_plugin.engine.windows.spans import Hop
 from arroyo_udf_plugin.errors import InvalidArgument
 
@@ -55,10 +57,13 @@ def push(operator: GroupOperator, pane: int, rows: int = ROWS) -> None:
     numbers = pa.array(range(rows), pa.int64())
     times = pa.array([pane * 100] * rows, SCHEMA.types[0])
     batch = pa.RecordBatch.from_arrays([times, numbers, numbers], schema=SCHEMA)
-    operator.push(
-        Block(batch, pa.RecordBatch.from_arrays([pa.nulls(rows, one) for one in ORIGIN.types], schema=ORIGIN))
-    )
+    operator.push(without_origin(batch))
     operator.take()
+
+
+def without_origin(rows: pa.RecordBatch) -> Block:
+    nulls = [pa.nulls(rows.num_rows, one) for one in ORIGIN.types]
+    return Block(rows, pa.RecordBatch.from_arrays(nulls, schema=ORIGIN))
 
 
 def counted(operator: GroupOperator) -> dict[int, int]:
@@ -93,6 +98,21 @@ def test_rows_in_windows_are_written_without_ids_and_origins() -> None:
     with pa.ipc.open_stream(checkpoints.store.files[file.name]) as stream:
         assert stream.schema.names == ["__pane", "k", "x"]
     assert file.size < 1.05 * ROWS * 2 * 8
+
+
+def test_rows_of_one_side_are_written_without_the_other_one() -> None:
+    """Its columns are null in all of them, and so one run."""
+    checkpoints, sides = Checkpoints(), Sides([SCHEMA, SCHEMA], "t")
+    asked = Joining("t", "full", "a.k = b.k", {"l": "a.x", "r": "b.x"}, ("a", "b"), Within(-5, 5))
+    operator = GroupOperator(GroupPlan("groups", asked, Given(sides.schema)))
+    operator.start()
+    numbers = pa.array(range(ROWS), pa.int64())
+    rows = pa.RecordBatch.from_arrays([numbers.cast(SCHEMA.types[0]), numbers, numbers], schema=SCHEMA)
+    for side in range(2):
+        operator.push(without_origin(sides.together(rows, side)))
+        operator.take()
+    (file,) = checkpoints.take(operator).file.parts
+    assert file.size < 1.05 * 2 * ROWS * 4 * 8
 
 
 def test_a_resumed_operator_does_not_write_its_rows_again() -> None:
