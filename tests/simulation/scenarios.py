@@ -7,7 +7,7 @@ from pathlib import Path
 
 from called import calls, calls_and_windows, replayed
 from copies import in_objects, one_file, parts, sqlite, watched
-from windowed import IN_TIME, LATER, TIMES, join, late, windows
+from windowed import IN_TIME, LATER, TIMES, join, kept, late, windows
 
 from arroyo_udf_plugin.testing import Scenario
 
@@ -32,6 +32,7 @@ SCENARIOS: Mapping[str, Callable[[Path], Scenario]] = {
     "windows": windows,
     "windows in slices": lambda folder: windows(folder, IN_TIME),  # with several, other rows are late
     "windows and more": lambda folder: windows(folder, TIMES, LATER),
+    "kept windows": kept,
     "join": join,
     "late rows": lambda folder: late(folder, "left"),
     "late rows of a join": lambda folder: late(folder, "left", "right"),

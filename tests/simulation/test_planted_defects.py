@@ -17,7 +17,10 @@ from arroyo_udf_plugin.engine.connectors.folder import LocalFolder
 from arroyo_udf_plugin.engine.connectors.interface import Json
 from arroyo_udf_plugin.engine.connectors.parts import PartsSink
 from arroyo_udf_plugin.engine.execution import store
+from arroyo_udf_plugin.engine.execution.epoch_files import RetainedEpoch
+from arroyo_udf_plugin.engine.execution.manifest import Manifest
 from arroyo_udf_plugin.engine.execution.restoring import Restoring
+from arroyo_udf_plugin.engine.execution.staged_state import StagedState
 from arroyo_udf_plugin.engine.operators.blocks import Block
 from arroyo_udf_plugin.engine.operators.operator import Operator
 from arroyo_udf_plugin.engine.pipeline.replayed import LetterSource
@@ -116,6 +119,53 @@ def test_a_replay_that_forgets_what_was_replayed(
     simulation = simulated("replayed", folder)
     with found(request, "too many"):
         simulation.lose_at_end(1, "kill")
+
+
+def test_parts_of_windows_that_only_their_own_epoch_protects(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
+    """Later epochs share them, and lose them when it is retained no longer."""
+
+    def of(manifest: Manifest) -> RetainedEpoch:
+        own = f"{manifest.epoch:010}"
+        return RetainedEpoch({name for name in manifest.state_names if own in name}, manifest.time)
+
+    monkeypatch.setattr(RetainedEpoch, "of", of)
+    with found(request, "is missing"):
+        simulated("kept windows", folder).stop_everywhere(["kill"])
+
+
+def test_a_start_that_cleans_what_older_epochs_share(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
+    """It looks at heads, and takes all other files of states for left over."""
+    monkeypatch.setattr(Manifest, "state_names", property(lambda self: {state.name for state in self.state_files}))
+    with found(request, "is missing"):
+        simulated("kept windows", folder).stop_everywhere(["kill"])
+
+
+def test_an_engine_that_was_overtaken_and_takes_shared_files_with_it(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
+    """It removes all that its epoch would have needed, and not only what it has written."""
+    monkeypatch.setattr(StagedState, "own_names", property(lambda self: [file.name for file in self.file.files]))
+    with found(request, "is missing"):
+        simulated("kept windows", folder).two_engines()
+
+
+def test_parts_without_a_fsync(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """The head and the manifest survive, and name a file without its bytes."""
+
+    def write(self: store.LocalStore, name: str, write: Any) -> None:
+        path = self._folder / name
+        self._disk.make(path.parent)
+        with self._disk.file(self._disk.create(path)) as file:
+            write(file)
+        self._disk.sync(path.parent)
+
+    monkeypatch.setattr(store.LocalStore, "write", write)
+    with found(request, "is damaged"):
+        simulated("kept windows", folder).stop_everywhere(["power"])
 
 
 def test_a_disk_that_is_not_simulated_has_all_operations() -> None:

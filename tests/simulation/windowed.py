@@ -66,6 +66,23 @@ def _timed(folder: Path, name: str, first: int, files: Files, expected: Sequence
     return Phase(lambda: bring(folder, first, texts, "at", name), expected)
 
 
+HOURS: Files = ([1, 61, 121], [62, 181, 242], [241, 301, 2], [361, 122, 3], [421, 182])
+
+
+def kept(folder: Path) -> Scenario:
+    """Windows that keep their rows until the end: checkpoints share the files of these."""
+    hour = 60
+    counts = Counter(minute // hour * hour for minutes in HOURS for minute in minutes)
+    text = (
+        _table(folder, "left").replace(f"'{LATENESS} minutes'", "'1000 minutes'")
+        + OUT.format(folder=folder, table="rows")
+        + "CREATE VIEW counts AS SELECT tumble(INTERVAL '60 minutes') AS window, count(DISTINCT at) AS n FROM left "
+        + "GROUP BY window;"
+        + f"INSERT INTO rows SELECT {START.format(window='window')} AS start, n FROM counts;"
+    )
+    return _query(folder, "windows that keep rows", text, [_timed(folder, "left", 0, HOURS, sorted(counts.items()))])
+
+
 RIGHT: Files = ([5, 12], [13, 24], [33])
 
 

@@ -10,8 +10,8 @@
     simulation.random(seed)               all of that at any step, with slices that become more and fewer
     print(simulation.report.text())
 
-Each raises `Broken` with the schedule if a row is lost or doubled, if a refusal changes anything, or does not say what
-it refuses.
+Each raises `Broken` with the schedule if a row is lost or doubled, if a checkpoint cannot be restored, if a refusal
+changes anything, or does not say what it refuses.
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ class Simulation:
             world.check_doubled(phase)
         else:
             world.check(phase)
+        world.check_checkpoints()
 
     def _run(self, world: World, width: int | None, is_replay: bool) -> None:
         wanted = "resumable" if is_replay or self.scenario.until is not None else "finished"

@@ -246,6 +246,15 @@ class World:
         if difference := _difference(shown, expected):
             raise self.broken(difference)
 
+    def check_checkpoints(self) -> None:
+        """After a run to the end: one can go back to each checkpoint that is listed."""
+        if self.scenario.place is None:
+            return
+        with using(self.disk.process()):
+            problems = [one.problem for one in checkpoints_in(self._store()) if one.problem is not None]
+        if problems:
+            raise self.broken(f"a checkpoint cannot be restored: {problems[0]}")
+
     def check_doubled(self, phase: int) -> None:
         """After a run to the end that was allowed to double rows: each row is there at least once, and no other."""
         shown, expected = Counter(self._shown()), Counter(self.scenario.phases[phase].expected)

@@ -174,8 +174,9 @@ class Manifest(_Part):
         return [file for state in self.slices for file in state.operators if file is not None]
 
     @property
-    def parts_files(self) -> set[PartsFile]:
-        return {file for state in self.state_files for file in state.parts}
+    def parts_files(self) -> list[PartsFile]:
+        """Of all states, in their order."""
+        return list(dict.fromkeys(file for state in self.state_files for file in state.parts))
 
     @property
     def state_names(self) -> set[str]:

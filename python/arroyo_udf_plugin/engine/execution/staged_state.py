@@ -39,14 +39,17 @@ class StagedState:
         self._snapshot, self._parts_name = snapshot, parts_name
         by_sum = {file.sha256: file for file in files}
         live: Counter[str] = Counter()
+        has_new = False
         for one in snapshot.parts:
             if one.part.place is not None and one.part.place.file in by_sum:
                 live[one.part.place.file] += one.num_rows
-        stays = {sha256: by_sum[sha256] for sha256 in live.keys() - _rewritten(live, by_sum)}
-        self._files: dict[str, PartsFile] = {}  # that stay, in the order of their first parts
+            else:
+                has_new = True
+        stay = live.keys() - _rewritten(live, by_sum, has_new)
+        # In the order of before, and the new one last: a state that has not changed is written with the same bytes.
+        self._files = {sha256: file for sha256, file in by_sum.items() if sha256 in stay}
         self._new: list[KeptRows] = []
-        places = [self._place(one, stays) for one in snapshot.parts]
-        # The new file comes last.
+        places = list(map(self._place, snapshot.parts))
         numbers = {sha256: number for number, sha256 in enumerate(self._files)}
         self._head = snapshot.head(
             [(len(numbers) if sha256 is None else numbers[sha256], number) for sha256, number in places]
@@ -55,14 +58,13 @@ class StagedState:
         self._new_file: PartsFile | None = None
         self._is_stored = False
 
-    def _place(self, one: KeptRows, stays: Mapping[str, PartsFile]) -> tuple[str | None, int]:
+    def _place(self, one: KeptRows) -> tuple[str | None, int]:
         """Its file, and its number there; None: the new one."""
         place = one.part.place
-        if place is None or place.file not in stays:
-            self._new.append(one)
-            return None, len(self._new) - 1
-        self._files[place.file] = stays[place.file]
-        return place.file, place.number
+        if place is not None and place.file in self._files:
+            return place.file, place.number
+        self._new.append(one)
+        return None, len(self._new) - 1
 
     @property
     def has_new(self) -> bool:
@@ -108,9 +110,12 @@ class StagedState:
                 one.part.place = PartPlace(self._new_file.sha256, number)
 
 
-def _rewritten(live: Mapping[str, int], files: Mapping[str, PartsFile]) -> set[str]:
-    """Which files are not worth being kept. live: of each, the rows that are needed."""
+def _rewritten(live: Mapping[str, int], files: Mapping[str, PartsFile], has_new: bool) -> set[str]:
+    """Which files are not worth being kept. live: of each, the rows that are needed. has_new: there is a new file in
+    any case."""
     sparse = {sha256 for sha256, rows in live.items() if 2 * rows < files[sha256].rows}
+    if not (has_new or sparse):
+        return set()
     sizes = {sha256: max(files[sha256].size, _SMALL).bit_length() // 2 for sha256 in live.keys() - sparse}
     many = {size for size, number in Counter(sizes.values()).items() if number >= MOST_FILES}
     return sparse | {sha256 for sha256, size in sizes.items() if size in many}

@@ -286,7 +286,7 @@ def _read_rows(
     is_former = not any(name.endswith(KEY) for name in stream.schema.names)
     if not is_same(stream.schema, _without(wanted, keyed) if is_former else wanted):
         if any(batch.num_rows for batch in stream):
-            raise refused(stream, wanted, are, whose)
+            raise refused(stream.schema, wanted, are, whose)
         stream = ()  # no row has the columns of then
     rows: list[tuple[pa.UInt64Array, Block]] = []
     last, schema = -1, given.schema

@@ -49,10 +49,10 @@ def chosen(stream: Any, were: Sequence[str] | None, are: Sequence[str], wanted: 
     return _Chosen(wanted, stream, [places[what] for what in are])
 
 
-def refused(stream: Any, wanted: pa.Schema, are: Sequence[str], whose: str) -> InvalidArgument:
+def refused(was: pa.Schema, wanted: pa.Schema, are: Sequence[str], whose: str) -> InvalidArgument:
     """The error for rows with other columns. whose: they are."""
     return InvalidArgument(
-        f"{whose} had rows with the columns {_columns(stream.schema)}, and now gets {_columns(wanted, are)}: go on "
+        f"{whose} had rows with the columns {_columns(was)}, and now gets {_columns(wanted, are)}: go on "
         "with the same columns, or begin anew in another place"
     )
 
