@@ -11,7 +11,8 @@ from worlds import MemoryStore
 from arroyo_udf_plugin.engine.execution.manifest import PartsFile, StateFile
 from arroyo_udf_plugin.engine.execution.staged_state import MOST_FILES, StagedState
 from arroyo_udf_plugin.engine.operators.blocks import ORIGIN, Block, Given
-from arroyo_udf_plugin.engine.operators.grouped import GroupOperator, GroupPlan
+from arroyo_udf_plugin.engine.operators.group_stage import GroupPlan
+from arroyo_udf_plugin.engine.operators.grouped import GroupOperator
 from arroyo_udf_plugin.engine.operators.state_parts import StoredState
 from arroyo_udf_plugin.engine.windows.grouping import Grouping
 from arroyo_udf_plugin.engine.windows.join_query import Joining, Within
@@ -70,11 +71,12 @@ def counted(operator: GroupOperator) -> dict[int, int]:
     """The rows of each window, by its end."""
     operator.finish()
     counts: dict[int, int] = {}
-    for block in operator.take():
-        assert isinstance(block, Block)
-        for window, n in zip(block.rows.column("window").to_pylist(), block.rows.column("n").to_pylist(), strict=True):
-            end = int(window["end"].value)
-            counts[end] = counts.get(end, 0) + n
+    while not operator.is_finished:
+        for block in operator.take():
+            assert isinstance(block, Block)
+            ends = block.rows.column("window").field("end").cast(pa.int64()).to_pylist()
+            for end, n in zip(ends, block.rows.column("n").to_pylist(), strict=True):
+                counts[end] = counts.get(end, 0) + n
     return counts
 
 
