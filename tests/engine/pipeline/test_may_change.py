@@ -125,8 +125,9 @@ def free(path: str, value: Any, found: Rows | str = AS_IT_WAS) -> Change:  # typ
 
 
 LINES: Mapping[str, Sequence[Change]] = {
-    "`--parallelism`, `on_error`, `on_timeout`, `on_late`, `allowed_lateness` (from the next watermark on), `max_drift`, "
-    "options of functions, their `isolation` and `workers`, `bad_records`, `watch`, `lateness`, `idle`, limits": [
+    "`--parallelism`, `on_error`, `on_timeout`, `on_late`, `allowed_lateness` (from the next watermark on), "
+    "`max_drift`, options of functions, their `isolation` and `workers`, `bad_records`, `watch`, `lateness`, "
+    "`idle`, limits": [
         free("parallelism", 3),
         free("operators/0/on_error", "drop"),
         free("operators/0/on_timeout", "null"),
