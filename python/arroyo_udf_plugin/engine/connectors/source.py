@@ -86,22 +86,25 @@ class OpenFile:
 class FileSource:
     """Inputs, opened and checked: they exist, have one format, and the same columns.
 
-    may_lack: if `reading` says all of their columns, there may be no files yet, and they may have further columns.
+    watched: more files may come. If `reading` says all columns, there may be no files yet, and they may have further
+        columns. The first file is looked into; the others are when they are read, because there may be many.
     inputs: files, folders, patterns (`data/*.csv`), URLs of object stores, or "-", standard input. Several are read in
         the order given; those of a folder or pattern by name.
     schema: of all batches. Cells of a text file have the type `cells.CellType`, unless `reading.types` names another.
     rows: the number of rows; None: unknown. files: the local files' paths. input_files: the inputs.
     inferred: the types that text columns got by their first rows, by name.
     names: of the inputs, as `Rows.file` has them. given: the files' paths, and the objects' URLs.
+    seen: what was found, see `input_files`.
     Raises InvalidArgument, also while iterating. A stream's rows can be read once.
     """
 
     def __init__(
-        self, inputs: Sequence[str | os.PathLike[str]], reading: Reading | None = None, may_lack: bool = False
+        self, inputs: Sequence[str | os.PathLike[str]], reading: Reading | None = None, watched: bool = False
     ) -> None:
         self._reading = reading or Reading()
-        self._is_declared = may_lack and self._reading.is_whole
-        self.input_files = input_files(inputs, self._reading.format, may_lack=self._is_declared)
+        self._is_declared = watched and self._reading.is_whole
+        self.seen: list[set[str]] = [set() for _ in inputs]
+        self.input_files = input_files(inputs, self._reading.format, may_lack=self._is_declared, seen=self.seen)
         self.files: list[Path] = [file.path for file in self.input_files if file.path is not None]
         self.names = tuple(file.name for file in self.input_files)
         self.given: list[Path | str] = [
@@ -116,7 +119,7 @@ class FileSource:
             if self._is_declared:
                 self.schema = pa.schema([(name, self._types[name]) for name in self._reading.columns or ()])
                 self.inferred, self.rows = {}, None
-                for file in filter(lambda input_: input_.regular, self.input_files):
+                for file in [file for file in self.input_files if file.regular][:1]:
                     with contextlib.closing(self.open(file)) as opened_:
                         self._places_in(file, opened_.reader.schema)
                 return
@@ -131,7 +134,7 @@ class FileSource:
                 for name, type_ in (self.inferred | self._types).items():
                     if name in self.schema.names or (name in named and name not in self._whole.names):
                         self._retype(name, type_)
-                self.rows = self._looked_into(first.reader.rows)
+                self.rows = None if watched else self._looked_into(first.reader.rows)
             finally:
                 if self.input_files[0].regular:
                     first.close()

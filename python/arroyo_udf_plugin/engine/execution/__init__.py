@@ -19,7 +19,7 @@ retention.py    which of them are kept; savepoints.py: those with a name
 restoring.py    back to an older checkpoint
 snapshot.py     what a slice gives an epoch; checkpoint_statistics.py: what an epoch took
 gathering.py    rows of all slices on their way to an operator that needs them together
-manifest.py     the file of an epoch
+manifest.py     the file of an epoch; finished.py: partitions that have been read, in it
 changes.py      what may change before a resume
 dependents.py   what windows keep of a query's column
 store.py        where checkpoints are kept

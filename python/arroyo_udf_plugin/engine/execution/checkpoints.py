@@ -47,6 +47,7 @@ from ..connectors.interface import Discardable, Json, Rewindable, Sealed, transa
 from ..connectors.unnamed import Data
 from .checkpoint_statistics import CheckpointStatistics, CheckpointSteps, SliceSpans
 from .epoch_files import EpochFiles, RetainedEpoch
+from .finished import Folded, fold, listed
 from .manifest import Manifest, PipelineIdentity, SliceState, StateFile, StoredRows
 from .retention import USUAL, Retention
 from .savepoints import Savepoints
@@ -79,13 +80,14 @@ class RowsStage:
 @dataclasses.dataclass
 class _Sealed:
     """An epoch behind step 1. before: the one before. stored: what its sinks have made durable, by slice and name.
-    committed: with these rows; None: it is not."""
+    lists: of partitions, which are to be stored. committed: with these rows; None: it is not."""
 
     before: Manifest
     epoch: Manifest
     snapshots: Sequence[Snapshot]
     steps: CheckpointSteps
     stored: list[dict[str, Json]]
+    lists: Sequence[tuple[StateFile, bytes]] = ()
     committed: Manifest | None = None
 
 
@@ -250,8 +252,12 @@ class Epochs:
                 "fingerprint": self._identity.fingerprint,
                 "plugins": self._identity.plugins,
                 "rows": self._files.waiting(before),
-                "slices": before.slices if self._restore is None else self._copied(before.slices, number),
             }
+            if self._restore is not None:
+                update |= {
+                    "slices": self._copied(before.slices, number),
+                    "finished": self._copied_lists(before.finished, number),
+                }
             return before.model_copy(update=update)
         return Manifest(
             epoch=number,
@@ -268,12 +274,8 @@ class Epochs:
         """The same, with states of their own, which no engine but this one writes."""
 
         def copied(file: StateFile | None, slice: int, operator: int) -> StateFile | None:
-            if file is None:
-                return None
-            data = self._state(file)
             name = self._files.state_name(number, slice, operator, self._engine)
-            self._store.put(name, data)
-            return file.model_copy(update={"name": name})
+            return file and self._copy(file, name)
 
         return tuple(
             state.model_copy(
@@ -281,6 +283,19 @@ class Epochs:
             )
             for i, state in enumerate(slices)
         )
+
+    def _copied_lists(self, finished: Sequence[Sequence[StateFile]], number: int) -> tuple[tuple[StateFile, ...], ...]:
+        return tuple(
+            tuple(
+                self._copy(file, self._files.list_name(number, source, self._engine, at))
+                for at, file in enumerate(lists)
+            )
+            for source, lists in enumerate(finished)
+        )
+
+    def _copy(self, file: StateFile, name: str) -> StateFile:
+        self._store.put(name, self._state(file))
+        return file.model_copy(update={"name": name})
 
     def _find(self) -> Manifest | None:
         """The newest epoch, or the one to go back to as the newest, checked."""
@@ -341,7 +356,8 @@ class Epochs:
         epoch = self._epoch(number, snapshots)
         if _is_unchanged(before, epoch, snapshots):
             return made_up
-        return self._finish(_Sealed(before, epoch, snapshots, steps, [{} for _ in snapshots]), slices)
+        epoch, lists = self._with_lists(epoch)
+        return self._finish(_Sealed(before, epoch, snapshots, steps, [{} for _ in snapshots], lists), slices)
 
     @property
     def is_unfinished(self) -> bool:
@@ -397,6 +413,7 @@ class Epochs:
                 if file is not None and data is not None:
                     put = partial(self._store.put, file.name, data)
                     jobs.append(snapshot.spans.timed(("operator", place), "Async", put))
+        jobs += [partial(self._store.put, file.name, data) for file, data in sealed.lists]
         _side_by_side(jobs)
         epoch = epoch.model_copy(update={"rows": StoredRows(epoch=epoch.epoch, slices=tuple(map(dict, sealed.stored)))})
         steps.did("CheckpointingOperators")
@@ -467,14 +484,38 @@ class Epochs:
     def positions_of(self, source: int) -> dict[str, dict[str, Any]]:
         """From which a source goes on."""
         assert self.latest is not None
+        positions = dict(self._own_positions(source))
+        for file in () if self._replays else self.latest.finished_of(source):
+            positions |= listed(file, self._state)
+        return positions
+
+    def _own_positions(self, source: int) -> dict[str, dict[str, Any]]:
+        """Of a source, without those in lists."""
+        assert self.latest is not None
         return self.latest.replayed if self._replays else self.latest.positions_of(source)
 
     def _positions(self, source: int, read: Sequence[Mapping[str, Json]]) -> dict[str, dict[str, Any]]:
         """Of a source: before, and what slices have read since."""
-        positions = dict(self.positions_of(source))
+        positions = dict(self._own_positions(source))
         for own in read:
             positions |= {name: dict(position) for name, position in own.items()}
         return positions
+
+    def _with_lists(self, epoch: Manifest) -> tuple[Manifest, Sequence[tuple[StateFile, bytes]]]:
+        """The epoch with lists of the partitions that have been read, and those lists that are not stored yet."""
+        if self._replays:
+            return epoch, ()
+
+        def folded(source: int, positions: dict[str, dict[str, Any]]) -> Folded:
+            name = self._files.list_name(epoch.epoch, source)
+            return fold(positions, epoch.finished_of(source), name, f"source {source + 1}", self._state)
+
+        every = [folded(source, positions) for source, positions in enumerate((epoch.positions, *epoch.others))]
+        positions, *others = (source.positions for source in every)
+        update: dict[str, Any] = {"positions": positions, "others": tuple(others)}
+        lists = tuple(source.lists for source in every)
+        update["finished"] = lists if any(lists) else ()
+        return epoch.model_copy(update=update), [source.new for source in every if source.new is not None]
 
 
 def _storing(stored: dict[str, Json], name: str, sealed: Sealed) -> Callable[[], None]:

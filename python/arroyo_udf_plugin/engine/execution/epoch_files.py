@@ -3,6 +3,7 @@
     epochs/<number>.json                        what an epoch is: manifest.py
     epochs/<number>.applied                     its rows are shown
     states/<number>-<slice>-<operator>.arrow    of its operators; what a restored epoch has copied ends with its engine
+    states/<number>-read-<source>.arrow         a list of partitions that have been read: finished.py
 
 The newest epoch is what an engine goes on from. So many before it are retained, to go back to. Fences are no
 checkpoints, but stay: see checkpoints.py.
@@ -26,7 +27,8 @@ from .retention import Retention
 from .store import Store
 
 _EPOCHS, _STATES = "epochs/", "states/"
-_NUMBERED = re.compile(r"(?:epochs|states)/(\d{10,})(\.json|\.applied|-\d+-\d+(?:-[0-9a-f]{32})?\.arrow)")
+_STATE = r"-(?:\d+|read)-\d+(?:(?:-\d+)?-[0-9a-f]{32})?\.arrow"
+_NUMBERED = re.compile(rf"(?:epochs|states)/(\d{{10,}})(\.json|\.applied|{_STATE})")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,6 +86,11 @@ class EpochFiles:
     def state_name(number: int, slice: int, operator: int, engine: str = "") -> str:
         """engine: that has copied it."""
         return f"{_STATES}{number:010}-{slice}-{operator}{engine and f'-{engine}'}.arrow"
+
+    @staticmethod
+    def list_name(number: int, source: int, engine: str = "", at: int = 0) -> str:
+        """engine: that has copied it, as the list at this place."""
+        return f"{_STATES}{number:010}-read-{source}{engine and f'-{at}-{engine}'}.arrow"
 
     def numbers(self) -> list[int]:
         return sorted(self._numbered(_EPOCHS, ".json").values())

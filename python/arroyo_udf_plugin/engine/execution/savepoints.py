@@ -109,9 +109,7 @@ class Savepoints:
     def _copied(self, manifest: Manifest, name: str) -> Manifest:
         """With states of its own. Raises FileNotFoundError."""
 
-        def copied(file: StateFile | None) -> StateFile | None:
-            if file is None:
-                return None
+        def copied(file: StateFile) -> StateFile:
             data = self._store.load(file.name)
             file.check(data, self._store.place)
             own = f"{_FOLDER}{name}/{file.name}"
@@ -119,9 +117,11 @@ class Savepoints:
             return file.model_copy(update={"name": own})
 
         slices = [
-            state.model_copy(update={"operators": tuple(map(copied, state.operators))}) for state in manifest.slices
+            state.model_copy(update={"operators": tuple(file and copied(file) for file in state.operators)})
+            for state in manifest.slices
         ]
-        return manifest.model_copy(update={"slices": tuple(slices)})
+        finished = tuple(tuple(map(copied, lists)) for lists in manifest.finished)
+        return manifest.model_copy(update={"slices": tuple(slices), "finished": finished})
 
     def _taken(self, name: str) -> InvalidArgument:
         return InvalidArgument(f"{self._store.place} has a savepoint {name} already: write another name, or delete it")
