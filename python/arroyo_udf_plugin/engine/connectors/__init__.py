@@ -29,6 +29,7 @@ piece.py                               what every reader of a file yields
 blocks.py                              bytes of text as whole records
 delimited.py, json_lines.py            one format each, in and out; text_lines.py: lines as they are
 typed.py                               Parquet and Arrow, in and out
+json_blocks.py                         blocks of newline JSON in native code
 json_arrays.py, json_types.py, json_writer.py     JSON, nested, too: as lines, as Arrow arrays, and written
 json_values.py                         JSON in columns of texts
 inferred.py                            the types of text columns, by their first rows

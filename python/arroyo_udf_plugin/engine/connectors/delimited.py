@@ -20,7 +20,7 @@ from .blocks import BOM, RECORD_BYTES, WithoutComments, blocks, ends_within_a_ce
 from .cells import CellType, Dialect, cell_type, decoded, quoted, unquoted
 from .json_writer import has_no_json
 from .options import Reading, Writing
-from .piece import KEPT, Piece
+from .piece import KEPT, Piece, cut
 
 _TEXT = pa.string()
 _LARGE_BLOCK = 1 << 18
@@ -121,9 +121,7 @@ class DelimitedReader:
                 block += self._continued(block)
                 continue
             whole = pa.RecordBatch.from_arrays(cells, schema=schema)
-            for offset in range(max(0, start - row), whole.num_rows, most_rows):
-                refused = {at - offset: why for at, why in bad.items() if 0 <= at - offset < most_rows}
-                yield row + offset, whole.slice(offset, most_rows), refused
+            yield from cut(row, whole, bad, most_rows, start)
             row += whole.num_rows
             block = next(self._blocks, b"")
 
