@@ -76,7 +76,7 @@ def read(data: bytes, columns: list[str] | None, most: int, start: int, ended: b
     places = [reader.schema.names.index(name) for name in columns or reader.schema.names if name in reader.schema.names]
     rows: list[Any] = [reader.schema]
     assume(places)  # Arrow has no rows without columns
-    for first, batch, refused in reader.pieces(places, most, start):
+    for first, batch, refused, _ in reader.pieces(places, most, start):
         assert 0 < batch.num_rows <= most
         cells = [list(map(repr, plain(column).to_pylist())) for column in batch.columns]  # 0.0 equals -0.0
         for at in range(batch.num_rows):
@@ -136,4 +136,4 @@ def test_usual_lines_are_read_in_native_code(
     reader = JsonReader(io.BytesIO(data).read, "in.jsonl", types)
     monkeypatch.setattr("arroyo_udf_plugin.engine.connectors.json_lines._parsed", None)  # no line is read alone
     pieces = list(reader.pieces(list(range(len(line))), 300))
-    assert [(first, batch.num_rows) for first, batch, _ in pieces] == [(1, 300), (301, 300), (601, 300), (901, 100)]
+    assert [(first, batch.num_rows) for first, batch, *_ in pieces] == [(1, 300), (301, 300), (601, 300), (901, 100)]

@@ -25,6 +25,7 @@ from .interface import Json, Partition
 from .interrupt import Interrupt
 from .object_store import changed
 from .options import BATCH_ROWS, Reading
+from .piece import TextBlock
 from .read_ahead import ReadAhead
 from .row_metadata import RowMetadata
 from .source import FileSource, OpenFile, Rows
@@ -155,23 +156,28 @@ def _gone(name: str, at: _Position) -> InvalidArgument:
 
 @dataclasses.dataclass(frozen=True)
 class _Position:
-    """row: the next one. begun: the file's version; None: not begun. end: it has been read."""
+    """row: the next one. begun: the file's version; None: not begun. end: it has been read. block: where reading goes
+    on, in a text file; None: at its start."""
 
     row: int = 1
     begun: Version | None = None
     end: bool = False
+    block: TextBlock | None = None
 
     @classmethod
     def read(cls, json: Json | None) -> _Position:
         if json is None:
             return cls()
         begun = Version(json["size"], json["etag"]) if "etag" in json else None
-        return cls(json["row"], begun, json.get("end", False))
+        block = TextBlock(*json["block"]) if "block" in json else None
+        return cls(json["row"], begun, json.get("end", False), block)
 
     def json(self) -> dict[str, Any]:
         written: dict[str, Any] = {"row": self.row}
         if self.begun is not None:
             written |= {"size": self.begun.size, "etag": self.begun.etag}
+        if self.block is not None:
+            written["block"] = list(self.block)
         return written | ({"end": True} if self.end else {})
 
 
@@ -199,10 +205,10 @@ class _File:
         """most: rows; what the last batch has more is left out."""
         rows = next(self._rows, None) if self._ahead is None else await self._ahead.next()
         if rows is None:
-            self._at = dataclasses.replace(self._at, begun=self._begun, end=True)
+            self._at = _Position(self._at.row, self._begun, end=True)
             return None
         rows = self._source.metadata.added(rows.first_rows(most))
-        self._at = _Position(rows.first + rows.batch.num_rows, self._begun)
+        self._at = _Position(rows.first + rows.batch.num_rows, self._begun, block=rows.block)
         return rows
 
     def position(self) -> Json:
@@ -240,7 +246,7 @@ class _File:
             file = file.again(self._interrupt)
             self._begin(file.version())
             with contextlib.closing(files.open(file, self._interrupt)) as opened:
-                yield from files.rows_of(file, opened, start)
+                yield from files.rows_of(file, opened, start, self._at.block)
             self._begin(file.again(self._interrupt).version())
         except FileNotFoundError:
             raise _gone(self._name, self._at) from None

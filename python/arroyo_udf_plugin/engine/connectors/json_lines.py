@@ -16,12 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...errors import InvalidArgument
-from .blocks import blocks
+from .blocks import Blocks
 from .cells import JSON_VALUE, CellType, cell_type
 from .json_blocks import EXACT, NativeJson
 from .json_types import Number, check, number, typed
 from .json_values import JsonFunction
-from .piece import KEPT, Piece, cut
+from .piece import KEPT, Piece, TextBlock, cut
 from .text_values import shortened
 
 _CELL = cell_type(None)
@@ -29,7 +29,7 @@ _HINT = "the first lines decide; --types can name another type"
 
 
 class JsonReader:
-    """read: the file's bytes, see `blocks`. name: for error texts. types: of columns, by name.
+    """read, seek: the file's bytes, see `Blocks`. name: for error texts. types: of columns, by name.
     json_columns: those whose values are texts of JSON, as they are written there. timestamps: see `options.Reading`.
 
     schema: of all columns; that of an earlier file, if given. Raises InvalidArgument, also while iterating.
@@ -47,6 +47,7 @@ class JsonReader:
         json_columns: Sequence[str] = (),
         timestamps: str | None = None,
         ignores: bool = False,
+        seek: Callable[[int], object] | None = None,
     ) -> None:
         self._types, self._timestamps, self._ignores = types, timestamps, ignores
         for column, type_ in types.items():
@@ -55,8 +56,8 @@ class JsonReader:
             except InvalidArgument as error:
                 raise InvalidArgument(f"{name}: column {column!r}: {error}") from None
         self._json = {column: JsonFunction("json_get", (column,)) for column in json_columns}
-        self._blocks = blocks(read, b"", name)
-        self._first = next(self._blocks, b"").removeprefix(b"\xef\xbb\xbf")
+        self._blocks = Blocks(read, b"", name, seek)
+        self._first = self._blocks.next().removeprefix(b"\xef\xbb\xbf")
         if schema is not None:
             self.schema = schema
             return
@@ -81,28 +82,35 @@ class JsonReader:
             for name, field in zip(cells, self.schema, strict=True)
         ]
 
-    def pieces(self, columns: list[int], most_rows: int, start: int = 1) -> Iterator[Piece]:
+    def pieces(
+        self, columns: list[int], most_rows: int, start: int = 1, block: TextBlock | None = None
+    ) -> Iterator[Piece]:
         """Batches of these columns, each with the number of its first line. An empty line is no row.
 
-        start: the first line to read.
+        start: the first line to read. block: it is in this one, or behind it.
         """
         ignores = self._ignores or len(columns) < len(self.schema)
         known = None if ignores else set(self.schema.names)
         schema = pa.schema([self.schema.field(index) for index in columns])
         native = self._native(schema, ignores)
-        number, block = 1, self._first
-        while block:
-            read = native.rows(block)
+        number, text = 1, self._first
+        if block is not None:
+            self._blocks.go_to(block.byte)
+            number, text = block.row, self._blocks.next()
+        while text:
+            block = self._blocks.place(number)
+            read = native.rows(text)
             if read is not None:
-                whole, refused = self._whole(block, *read, schema)
-                yield from cut(number, whole, refused, most_rows, start)
+                whole, refused = self._whole(text, *read, schema)
+                yield from cut(number, whole, refused, block, most_rows, start)
                 number += whole.num_rows
             else:
-                lines = block.removesuffix(b"\n").split(b"\n")
+                lines = text.removesuffix(b"\n").split(b"\n")
                 for first, run in _runs(number, lines, most_rows, start):
-                    yield first, *self._rows(run, schema, known)
+                    rows, refused = self._rows(run, schema, known)
+                    yield first, rows, refused, block
                 number += len(lines)
-            block = next(self._blocks, b"")
+            text = self._blocks.next()
 
     def _native(self, schema: pa.Schema, ignores: bool) -> NativeJson:
         fields = {field.name: field for field in schema if field.name not in self._json}
