@@ -21,6 +21,7 @@ from .cells import CellType, Dialect, cell_type, decoded, quoted, unquoted
 from .json_writer import has_no_json
 from .options import Reading, Writing
 from .piece import KEPT, Piece, TextBlock, cut
+from .text_values import decimal_texts, end_to_end
 
 _TEXT = pa.string()
 _LARGE_BLOCK = 1 << 18
@@ -362,10 +363,7 @@ class DelimitedWriter:
         rows = pc.binary_join_element_wise(
             *cells, _large(self._dialect.delimiter), null_handling="replace", null_replacement=self._null
         )
-        lines = pc.binary_join_element_wise(rows, _large(""), _large("\n"))
-        _, offsets, data = lines.buffers()
-        starts = memoryview(offsets).cast("q")
-        return data.slice(starts[lines.offset], starts[lines.offset + len(lines)] - starts[lines.offset])
+        return end_to_end(pc.binary_join_element_wise(rows, _large(""), _large("\n")))
 
 
 def _large(text: str) -> pa.Scalar:
@@ -374,12 +372,7 @@ def _large(text: str) -> pa.Scalar:
 
 def texts(column: pa.Array) -> pa.Array:
     """Values as large text."""
-    values = column.cast(pa.large_string())
-    if not pa.types.is_decimal(column.type):
-        return values
-    has_exponent = pc.match_substring(values, "E")  # zero with nine decimal places is 0E-9
-    plain = [f"{number:f}" for number in column.filter(has_exponent).drop_null().to_pylist()]
-    return pc.replace_with_mask(values, has_exponent, pa.array(plain, values.type))
+    return decimal_texts(column) if pa.types.is_decimal(column.type) else column.cast(pa.large_string())
 
 
 def _is_number(type_: pa.DataType) -> bool:

@@ -15,6 +15,7 @@ from ...errors import InvalidArgument
 from .blocks import Blocks
 from .cells import decoded
 from .piece import KEPT, Piece, TextBlock
+from .text_values import end_to_end
 
 COLUMN = "value"
 SCHEMA = pa.schema([(COLUMN, pa.string())])
@@ -95,7 +96,7 @@ class TextWriter:
             ended = pc.binary_join_element_wise(
                 texts, pa.scalar("\n", pa.large_string()), pa.scalar("", pa.large_string())
             )
-            self._write("".join(ended.to_pylist()).encode())
+            self._write(end_to_end(ended))
 
     def close(self) -> None:
         """Nothing is held back."""
