@@ -173,6 +173,18 @@ def transactional(sinks: Iterable[Sink]) -> Iterator[TransactionalSink]:
         yield sink
 
 
+@runtime_checkable
+class Holding(Protocol):
+    """What a sink has, too, if it may show rows later than their epoch is applied. holds: whether there are such rows:
+    so epochs are tried, although nothing moves."""
+
+    @property
+    def holds(self) -> bool: ...
+
+    def show_all(self) -> None:
+        """All rows of this run have come: the next epoch shows them. Any thread."""
+
+
 Fate = Literal["none", "withdrawn", "overwritten", "doubled"]
 
 
