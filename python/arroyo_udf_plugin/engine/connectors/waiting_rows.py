@@ -15,7 +15,6 @@ What was shown last is kept hidden, until the slice shows the next rows: so one 
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import itertools
 import re
@@ -106,7 +105,8 @@ class WaitingRowsSink:
 
     def _as_parts(self, epoch: int, rows: Sequence[pa.RecordBatch]) -> Sequence[str]:
         """What waits, and rows behind it, as durable parts: their hidden names."""
-        with contextlib.closing(self._direct.beside()) as parts:
+        parts = self._direct.beside()
+        try:
             for name in self._waiting:
                 for batch in self._read(name):
                     parts.write(batch)
@@ -114,6 +114,9 @@ class WaitingRowsSink:
                 parts.write(batch)
             sealed = parts.seal(epoch)
             return () if sealed is None else tuple(sealed.store()["parts"])
+        except Exception:  # they are made anew when it is tried again
+            parts.close()
+            raise
 
     def _read(self, name: str) -> Iterator[pa.RecordBatch]:
         place = f"{self._folder.place}: {name}, with rows that wait,"
