@@ -99,10 +99,10 @@ def _numbers_in(name: str, data: bytes) -> list[int]:
     return numbers
 
 
-def in_objects(folder: Path) -> Scenario:
-    """Checkpoints and rows in an object store. Each folder has one of its own."""
+def in_objects(folder: Path, **options: Any) -> Scenario:
+    """Checkpoints and rows in an object store. Each folder has one of its own. options: of the sink."""
     state, out = f"memory://{folder}/state", f"memory://{folder}/out"
-    sink = {"type": "parts", "path": out, "format": "jsonl"}
+    sink = {"type": "parts", "path": out, "format": "jsonl", **options}
     return copied(folder, [sink], lambda: of_objects(out), place=state, urls=(state, out))
 
 

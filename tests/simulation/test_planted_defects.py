@@ -15,7 +15,7 @@ from arroyo_udf_plugin.engine.connectors import table
 from arroyo_udf_plugin.engine.connectors.disk import Disk
 from arroyo_udf_plugin.engine.connectors.folder import LocalFolder
 from arroyo_udf_plugin.engine.connectors.interface import Json
-from arroyo_udf_plugin.engine.connectors.parts import PartsSink
+from arroyo_udf_plugin.engine.connectors.parts_sink import PartsSink
 from arroyo_udf_plugin.engine.execution import store
 from arroyo_udf_plugin.engine.execution.epoch_files import RetainedEpoch
 from arroyo_udf_plugin.engine.execution.manifest import Manifest

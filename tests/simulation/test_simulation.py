@@ -49,6 +49,7 @@ def simulation(kind: str, folder: Path, report: Report, width: int = 1) -> Simul
         "one file",
         *kinds(
             "parts of parquet",
+            "parts that wait",
             "sqlite",
             "objects",
             "watched",
@@ -68,7 +69,7 @@ def test_crashes_of_two_slices(kind: str, folder: Path, report: Report) -> None:
     simulation(kind, folder, report, width=2).stop_everywhere(LOST)
 
 
-@pytest.mark.parametrize("kind", kinds("parts of csv", "objects", "calls", "kept windows"))
+@pytest.mark.parametrize("kind", kinds("parts of csv", "parts that wait", "objects", "calls", "kept windows"))
 def test_each_step_fails_once(kind: str, folder: Path, report: Report) -> None:
     simulation(kind, folder, report).fail_everywhere()
 
@@ -79,7 +80,7 @@ def test_late_rows_are_late_in_any_slice(kind: str, folder: Path, report: Report
     simulation(kind, folder, report, width=2).lose_at_end(len(PHASES) - 1, "torn")
 
 
-@pytest.mark.parametrize("kind", kinds("parts of csv", "sqlite", "objects", "kept windows"))
+@pytest.mark.parametrize("kind", kinds("parts of csv", "objects that wait", "sqlite", "objects", "kept windows"))
 def test_an_engine_sleeps_while_another_one_goes_on(kind: str, folder: Path, report: Report) -> None:
     simulation(kind, folder, report).two_engines()
 
@@ -94,12 +95,14 @@ def test_older_checkpoints_are_refused_however_often(kind: str, folder: Path, re
     simulation(kind, folder, report).older()
 
 
-@pytest.mark.parametrize("kind", kinds("parts of csv", "sqlite by key", "objects", "windows", "kept windows"))
+@pytest.mark.parametrize(
+    "kind", kinds("parts of csv", "parts that wait", "sqlite by key", "objects", "windows", "kept windows")
+)
 def test_an_older_checkpoint_is_restored(kind: str, folder: Path, report: Report) -> None:
     simulation(kind, folder, report).restore(LOST)
 
 
-@pytest.mark.parametrize("kind", kinds("parts of csv", "sqlite"))
+@pytest.mark.parametrize("kind", kinds("parts of csv", "parts that wait", "sqlite"))
 def test_an_older_checkpoint_is_restored_while_an_engine_sleeps(kind: str, folder: Path, report: Report) -> None:
     simulation(kind, folder, report).restore_beside()
 

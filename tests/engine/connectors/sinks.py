@@ -26,7 +26,10 @@ from arroyo_udf_plugin.engine.connectors.table import Table
 from arroyo_udf_plugin.engine.execution.store import Store, open_store
 
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.string())])
-KINDS = ("parts", "parts of csv", "parts in memory", "parts in s3", "sqlite", "sqlite by key", "blackhole")
+KINDS = (
+    *("parts", "parts of csv", "parts that wait", "parts in memory", "parts in s3"),
+    *("sqlite", "sqlite by key", "blackhole"),
+)
 ON_SERVERS = ("postgresql", "postgresql by key")
 
 
@@ -111,6 +114,7 @@ def world(kind: str, folder: Path, s3: str = "", postgresql: str = "") -> World:
     models: dict[str, Any] = {
         "parts": lambda: Parts(path=str(folder / "out"), part_rows=2),
         "parts of csv": lambda: Parts(path=str(folder / "out"), format="csv", compression="gzip"),
+        "parts that wait": lambda: Parts(path=str(folder / "out"), part_wait=0.0),  # until their epoch is applied
         "parts in memory": lambda: Parts(path=f"memory://{name}"),
         "parts in s3": lambda: Parts(path=f"{s3}/{name}", part_rows=2),
         "sqlite": lambda: Table(uri=f"sqlite:{folder / 'rows.db'}", table="rows", key=key),

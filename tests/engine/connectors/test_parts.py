@@ -176,7 +176,7 @@ def test_a_part_ends_after_so_many_seconds_although_no_row_follows(
     sink.write(batch(3, 4, 5))  # full
     timers.pop()()
     sink.write(batch(6))
-    monkeypatch.setattr("arroyo_udf_plugin.engine.connectors.parts.FileSink.finish", _refuse)
+    monkeypatch.setattr("arroyo_udf_plugin.engine.connectors.parts_sink.FileSink.finish", _refuse)
     timers.pop()()
     with pytest.raises(InvalidArgument, match="the disk is full"):
         sink.write(batch(7))

@@ -17,7 +17,7 @@ from sinks import KINDS, ON_SERVERS, World, batch, world
 
 import object_store_server
 from arroyo_udf_plugin import InvalidArgument
-from arroyo_udf_plugin.engine.connectors import database, folder, parts, table, table_target
+from arroyo_udf_plugin.engine.connectors import database, folder, parts_sink, table, table_target, waiting_rows
 from arroyo_udf_plugin.engine.connectors.interface import Json, TransactionalSink
 
 pytestmark = pytest.mark.once
@@ -276,7 +276,7 @@ class Crash(BaseException):
 class CrashAt:
     """`with CrashAt(n)`: at the n-th line. lines: how many there were."""
 
-    FILES = tuple(str(module.__file__) for module in (database, folder, parts, table, table_target))
+    FILES = tuple(str(module.__file__) for module in (database, folder, parts_sink, table, table_target, waiting_rows))
 
     def __init__(self, line: int) -> None:
         self._line, self.lines = line, 0
@@ -299,7 +299,7 @@ class CrashAt:
         return self._trace
 
 
-@pytest.mark.parametrize("kind", ["parts", "parts in memory", "sqlite", "sqlite by key"])
+@pytest.mark.parametrize("kind", ["parts", "parts that wait", "parts in memory", "sqlite", "sqlite by key"])
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # files that the crash left open
 def test_a_crash_at_any_line(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """While rows are stored, applied, and leftovers cleared."""

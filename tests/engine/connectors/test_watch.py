@@ -248,3 +248,50 @@ def test_an_empty_folder_is_refused_if_nobody_would_look_again(folder: Folder) -
         folder.source(columns=("a",), types={"a": "int64"}, format="csv")
     with pytest.raises(InvalidArgument, match=r"no (files|such object)"):
         folder.source(columns=("a",), format="csv", watch=1.0)
+
+
+def test_a_look_checks_some_of_many_files_in_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not all: a look would cost more the more files there have been. Before, it asked for each of them."""
+    monkeypatch.setattr("arroyo_udf_plugin.engine.connectors.file_source.CHECKED", 2)
+    folder = Folder(str(tmp_path))
+    for name in "abcde":
+        folder.write(f"{name}.csv", "a\n1\n")
+    source = folder.source(watch=1.0)
+    assert len(read_all(source)) == 5
+    asked = []
+    stat = os.stat
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "stat", lambda path, **keys: asked.append(str(path)) or stat(path, **keys))
+        for _ in range(5):
+            source.partitions()
+    files = [Path(path).stem for path in asked if path.endswith(".csv")]
+    assert files == [*"ab", *"cd", "e", *"ab", *"cd"]
+    folder.write("d.csv", "a\n1\n2\n")
+    source.partitions()  # e
+    source.partitions()  # a and b
+    with pytest.raises(InvalidArgument, match=rf"d\.csv {CHANGED}"):
+        source.partitions()
+
+
+def test_a_file_that_was_read_before_a_resume_may_not_change_after_it(folder: Folder) -> None:
+    """It is not opened again, and still looked at."""
+    folder.write("b.csv", lines(3))
+    position = read_until(folder, 9)
+    source = folder.source(watch=1.0)
+    source.check({folder.name("b.csv"): position})
+    source.partitions()
+    source.partitions()
+    folder.write("b.csv", lines(4))
+    with pytest.raises(InvalidArgument, match=rf"b\.csv {CHANGED}"):
+        source.partitions()
+
+
+def test_files_that_two_inputs_name_are_numbered_at_each_look_as_at_the_first(tmp_path: Path) -> None:
+    folder = Folder(str(tmp_path))
+    folder.write("b.csv", "a\n1\n")
+    with contextlib.closing(Files(paths=(folder.place, f"{folder.place}/*.csv"), watch=1.0).source(1)) as source:
+        source.partitions()
+        folder.write("a.csv", "a\n2\n")
+        names = [name for file in "ba" for name in (folder.name(f"{file}.csv"), folder.name(f"{file}.csv (2)"))]
+        assert list(source.partitions()) == names
+        assert list(source.partitions()) == names

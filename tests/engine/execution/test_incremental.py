@@ -34,8 +34,8 @@ from arroyo_udf_plugin.engine.windows.collecting import Collecting, Inputs
 from arroyo_udf_plugin.engine.windows.first_rows import FirstRows
 from arroyo_udf_plugin.engine.windows.grouping import Grouping
 from arroyo_udf_plugin.engine.windows.join_query import Joining, Within
-from arroyo_udf_plugin.engine.windows.key_groups import Asked
 from arroyo_udf_plugin.engine.windows.joining import Sides
+from arroyo_udf_plugin.engine.windows.key_groups import Asked
 from arroyo_udf_plugin.engine.windows.look_back import LookBackRows
 from arroyo_udf_plugin.engine.windows.spans import Hop, Session
 from arroyo_udf_plugin.engine.windows.storage import StorageLimits

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from stored_states import stored
 
 from arroyo_udf_plugin.engine.connectors.source import Rows
@@ -47,7 +46,9 @@ class Slices:
     """Some slices, each of which reads some of the sources in turn. positions: how many rows of each source were read.
     left: the results of each slice."""
 
-    def __init__(self, asked: GroupPlan, sources: Sequence[Sequence[Row]], width: int, positions: Sequence[int]) -> None:
+    def __init__(
+        self, asked: GroupPlan, sources: Sequence[Sequence[Row]], width: int, positions: Sequence[int]
+    ) -> None:
         self.sources, self.positions = sources, list(positions)
         self.operators = [GroupOperator(asked) for _ in range(width)]
         exchanges = Exchanges(Routes([None], [0], exchanging=[0]), [lambda: None] * width)
@@ -157,9 +158,7 @@ ROWS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 5), st.integers(1, 
 @pytest.mark.parametrize("window", [Hop(10, 10), Hop(30, 10), Session(6)], ids=["tumble", "hop", "session"])
 @given(sources=st.lists(ROWS, min_size=SOURCES, max_size=SOURCES), seed=st.integers(0, 2**32))
 @settings(max_examples=200, deadline=None)
-def test_no_row_is_lost_or_counted_twice(
-    window: Window, aggregate: str, sources: list[list[Row]], seed: int
-) -> None:
+def test_no_row_is_lost_or_counted_twice(window: Window, aggregate: str, sources: list[list[Row]], seed: int) -> None:
     draw, asked = random.Random(seed), plan(window, aggregate)
     states: list[StoredState] = []
     positions, results, bound = [0] * SOURCES, [], None

@@ -11,6 +11,7 @@ registry.py         the connectors that there are, those of installed packages, 
 impulse.py, filesystem.py, single.py, table.py, standard_input.py, standard_output.py, blackhole.py
                     a connector each; table.py: of SQLite and PostgreSQL
 files.py            files as a source; parts.py: a folder to which a sink adds files
+parts_sink.py       that sink; waiting_rows.py: one whose files take in the rows of several epochs
 preview.py          a sink that shows rows in the output stream of a job
 described.py        the base of what descriptions have; read.py, written.py: the keys that several have
 table_options.py    the options of CREATE TABLE, as connectors read them
@@ -29,6 +30,7 @@ piece.py                               what every reader of a file yields
 blocks.py                              bytes of text as whole records
 delimited.py, json_lines.py            one format each, in and out; text_lines.py: lines as they are
 typed.py                               Parquet and Arrow, in and out
+json_blocks.py                         blocks of newline JSON in native code
 json_arrays.py, json_types.py, json_writer.py     JSON, nested, too: as lines, as Arrow arrays, and written
 json_values.py                         JSON in columns of texts
 inferred.py                            the types of text columns, by their first rows

@@ -6,37 +6,64 @@ A block ends with the last record that has arrived, so that a stream's line does
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from ...errors import InvalidArgument
+from .object_store import changed
+from .piece import TextBlock
 
 BLOCK_BYTES = 4 << 20
 RECORD_BYTES = 256 << 20  # more is a quote that nobody closes
 BOM = b"\xef\xbb\xbf"
 
 
-def blocks(read: Callable[[int], bytes], quote: bytes, name: str) -> Iterator[bytes]:
+class Blocks:
     """Blocks of whole records; the last may lack its line end.
 
     read: returns bytes that have arrived, at most as many as asked for, or none at the end. quote: b"" is none.
+    seek: goes on with another byte of the file; None: it cannot.
     Assumes that quotes are in pairs. Where a lonely one stands within an unquoted cell, a block may end within a
     record: see `ends_within_a_cell`.
     """
-    rest = b""
-    while data := more(read, len(rest)):
-        rest += data
-        end = record_end(rest, quote)
-        if end:
-            yield rest[:end]
-            rest = rest[end:]
-        elif len(rest) > RECORD_BYTES:
-            raise _too_long(name)
-    if rest:
-        yield rest
+
+    def __init__(
+        self, read: Callable[[int], bytes], quote: bytes, name: str, seek: Callable[[int], object] | None = None
+    ) -> None:
+        self._read, self._quote, self._name, self._seek = read, quote, name, seek
+        self._rest = b""
+        self._start = self._end = 0  # of the last block, in the file
+
+    def next(self) -> bytes:
+        """Nothing at the end."""
+        while data := more(self._read, len(self._rest)):
+            self._rest += data
+            end = record_end(self._rest, self._quote)
+            if end:
+                return self._taken(end)
+            if len(self._rest) > RECORD_BYTES:
+                raise _too_long(self._name)
+        return self._taken(len(self._rest))
+
+    def _taken(self, end: int) -> bytes:
+        block, self._rest = self._rest[:end], self._rest[end:]
+        self._start, self._end = self._end, self._end + end
+        return block
+
+    def place(self, row: int) -> TextBlock | None:
+        """Where the last block is. row: the number of its first row. The first block is read anyway."""
+        return None if self._seek is None or not self._start else TextBlock(row, self._start)
+
+    def go_to(self, byte: int) -> None:
+        """The next block begins there. Raises InvalidArgument if no record can."""
+        assert self._seek is not None
+        self._seek(byte - 1)
+        if self._read(1) != b"\n":
+            raise changed(self._name)
+        self._rest, self._end = b"", byte
 
 
 class WithoutComments:
-    """Bytes without the lines that begin with a mark, except within quotes. read, name: see `blocks`."""
+    """Bytes without the lines that begin with a mark, except within quotes. read, name: see `Blocks`."""
 
     def __init__(self, read: Callable[[int], bytes], name: str, mark: bytes, delimiter: bytes, quote: bytes) -> None:
         self._read, self._name = read, name

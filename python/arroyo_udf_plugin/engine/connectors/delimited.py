@@ -16,11 +16,12 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from ...errors import InvalidArgument
-from .blocks import BOM, RECORD_BYTES, WithoutComments, blocks, ends_within_a_cell
+from .blocks import BOM, RECORD_BYTES, Blocks, WithoutComments, ends_within_a_cell
 from .cells import CellType, Dialect, cell_type, decoded, quoted, unquoted
 from .json_writer import has_no_json
 from .options import Reading, Writing
-from .piece import KEPT, Piece
+from .piece import KEPT, Piece, TextBlock, cut
+from .text_values import decimal_texts, end_to_end
 
 _TEXT = pa.string()
 _LARGE_BLOCK = 1 << 18
@@ -47,7 +48,7 @@ def dialect_of(format: str, options: Reading | Writing) -> Dialect:
 
 
 class DelimitedReader:
-    """A CSV file. read: its bytes, see `blocks`. name: for error texts.
+    """A CSV file. read, seek: its bytes, see `Blocks`. name: for error texts.
 
     comment: begins lines that are no rows. schema: of all its columns. refuses: a row of another width, or with bytes
     that are no UTF-8, is a refused row; otherwise it ends the reading. Raises InvalidArgument, also while iterating.
@@ -63,6 +64,7 @@ class DelimitedReader:
         header: bool,
         refuses: bool = False,
         comment: str | None = None,
+        seek: Callable[[int], object] | None = None,
     ) -> None:
         self._name, self._dialect, self._refuses = name, dialect, refuses
         if comment is not None:
@@ -71,8 +73,9 @@ class DelimitedReader:
             read = WithoutComments(
                 read, name, comment.encode(), dialect.delimiter.encode(), dialect.quote.encode()
             ).read
-        self._blocks = blocks(read, dialect.quote.encode(), name)
-        first = next(self._blocks, b"")
+            seek = None  # its bytes are others than the file's
+        self._blocks = Blocks(read, dialect.quote.encode(), name, seek)
+        first = self._blocks.next()
         if first.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise InvalidArgument(f"{name} is UTF-16; convert it: iconv -f utf-16 -t utf-8")
         first = first.removeprefix(BOM)
@@ -91,7 +94,7 @@ class DelimitedReader:
 
     def first_rows(self) -> list[pa.Array]:
         """The cells of all columns of the first rows, which `pieces` has, too."""
-        self._first = self._first or next(self._blocks, b"")
+        self._first = self._first or self._blocks.next()
         columns = list(range(len(self.schema)))
         if not self._first:
             return [pa.nulls(0, field.type) for field in self.schema]
@@ -101,31 +104,39 @@ class DelimitedReader:
             cells, _ = self._mended(self._first, columns, KEPT)
         return cells or [pa.nulls(0, field.type) for field in self.schema]
 
-    def pieces(self, columns: list[int], most_rows: int, start: int = 1) -> Iterator[Piece]:
-        """Batches of these columns' cells, each with the number of its first row. start: the first row to read."""
+    def pieces(
+        self, columns: list[int], most_rows: int, start: int = 1, block: TextBlock | None = None
+    ) -> Iterator[Piece]:
+        """Batches of these columns' cells, each with the number of its first row. start: the first row to read. block:
+        it is in this one, or behind it."""
         schema = pa.schema([self.schema.field(index) for index in columns])
         row = 1
-        block = self._first or next(self._blocks, b"")
-        while block:
-            bad: dict[int, str] = {}
-            try:
-                cells = self._cells(block, columns)
-            except pa.ArrowInvalid as error:
-                if self._is_open(block):
-                    cells = None
-                elif self._refuses:
-                    cells, bad = self._mended(block, columns, KEPT)
-                else:
-                    raise self._explained(block, columns, row, error) from error
-            if cells is None:
-                block += self._continued(block)
-                continue
+        if block is None:
+            text = self._first or self._blocks.next()
+        else:
+            self._blocks.go_to(block.byte)
+            row, text = block.row, self._blocks.next()
+        while text:
+            block = self._blocks.place(row)
+            cells, bad = self._read(text, columns, row)
+            while cells is None:
+                text += self._continued(text)
+                cells, bad = self._read(text, columns, row)
             whole = pa.RecordBatch.from_arrays(cells, schema=schema)
-            for offset in range(max(0, start - row), whole.num_rows, most_rows):
-                refused = {at - offset: why for at, why in bad.items() if 0 <= at - offset < most_rows}
-                yield row + offset, whole.slice(offset, most_rows), refused
+            yield from cut(row, whole, bad, block, most_rows, start)
             row += whole.num_rows
-            block = next(self._blocks, b"")
+            text = self._blocks.next()
+
+    def _read(self, block: bytes, columns: list[int], row: int) -> tuple[list[pa.Array] | None, dict[int, str]]:
+        """The columns' cells, and the bad rows; None if the block ends within a cell. row: the number of its first."""
+        try:
+            return self._cells(block, columns), {}
+        except pa.ArrowInvalid as error:
+            if self._is_open(block):
+                return None, {}
+            if self._refuses:
+                return self._mended(block, columns, KEPT)
+            raise self._explained(block, columns, row, error) from error
 
     def _header(self, block: bytes) -> tuple[list[str], int]:
         """The cells of the first line that is not empty, and where it ends."""
@@ -184,7 +195,7 @@ class DelimitedReader:
 
     def _continued(self, block: bytes) -> bytes:
         """What follows a block that ends within a cell."""
-        more = next(self._blocks, b"") if len(block) < RECORD_BYTES else b""
+        more = self._blocks.next() if len(block) < RECORD_BYTES else b""
         if not more:
             raise InvalidArgument(f"{self._name}: a quote is not closed; --quote '' reads quotes as text")
         return more
@@ -352,10 +363,7 @@ class DelimitedWriter:
         rows = pc.binary_join_element_wise(
             *cells, _large(self._dialect.delimiter), null_handling="replace", null_replacement=self._null
         )
-        lines = pc.binary_join_element_wise(rows, _large(""), _large("\n"))
-        _, offsets, data = lines.buffers()
-        starts = memoryview(offsets).cast("q")
-        return data.slice(starts[lines.offset], starts[lines.offset + len(lines)] - starts[lines.offset])
+        return end_to_end(pc.binary_join_element_wise(rows, _large(""), _large("\n")))
 
 
 def _large(text: str) -> pa.Scalar:
@@ -364,12 +372,7 @@ def _large(text: str) -> pa.Scalar:
 
 def texts(column: pa.Array) -> pa.Array:
     """Values as large text."""
-    values = column.cast(pa.large_string())
-    if not pa.types.is_decimal(column.type):
-        return values
-    has_exponent = pc.match_substring(values, "E")  # zero with nine decimal places is 0E-9
-    plain = [f"{number:f}" for number in column.filter(has_exponent).drop_null().to_pylist()]
-    return pc.replace_with_mask(values, has_exponent, pa.array(plain, values.type))
+    return decimal_texts(column) if pa.types.is_decimal(column.type) else column.cast(pa.large_string())
 
 
 def _is_number(type_: pa.DataType) -> bool:

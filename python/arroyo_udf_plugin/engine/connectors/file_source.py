@@ -4,7 +4,8 @@ Files are read by name, one after another in each slice. A folder or pattern is 
 again, and new files are read after those that are known.
 
 Guarantees: a file that changes its size, or its etag or time of change, after it was begun is an error as soon as it
-is seen: at the file's end, at the next look, or when the run is resumed. Rows of half a file would be lost otherwise.
+is seen: at the file's end, at a later look, or when the run is resumed. Rows of half a file would be lost otherwise.
+A look at a local folder reads its names, and checks `CHECKED` of the files that were begun, in turn.
 Reading an object store or a pipe does not hold up the event loop.
 
 Assumes: writers rename complete files into place. A file that has been read to its end may be removed.
@@ -15,7 +16,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Container, Generator, Mapping, Sequence
 from typing import Any
 
 from ...errors import InvalidArgument
@@ -24,10 +25,12 @@ from .interface import Json, Partition
 from .interrupt import Interrupt
 from .object_store import changed
 from .options import BATCH_ROWS, Reading
+from .piece import TextBlock
 from .read_ahead import ReadAhead
 from .row_metadata import RowMetadata
 from .source import FileSource, OpenFile, Rows
 
+CHECKED = 10_000
 _ALL = "all files"  # the only partition, if the number of rows has a limit
 
 
@@ -48,10 +51,11 @@ class FilesSource:
         self._paths, self._reading, self.watch = paths, reading, watch
         if watch is not None and reading.limit is not None:
             raise InvalidArgument("watch looks for files for ever, and limit ends the source: leave out one of them")
-        self.files = FileSource(paths, reading, may_lack=watch is not None)
-        self._known = _named(self.files.input_files)
+        self.files = FileSource(paths, reading, watched=watch is not None)
+        self._known = _named(self.files.input_files, {})
         self._looked, self._interrupt = False, Interrupt()
         self.begun: dict[str, Version] = {}  # what was begun, by partition
+        self._checked = 0  # of those, in this round
         self.name = "standard input" if list(paths) == ["-"] else ", ".join(paths)
         try:
             self.metadata = RowMetadata(metadata or {}, self.files.schema)
@@ -65,14 +69,30 @@ class FilesSource:
         if self._reading.limit is not None:
             return [_ALL]
         if self._looked:
-            for name, file in _named(input_files(self._paths, self._reading.format, self._interrupt)).items():
-                begun = self.begun.get(name)
-                with contextlib.suppress(FileNotFoundError):  # it was removed since the look
-                    if begun is not None and file.version() != begun:
-                        raise changed(file.name)
-                self._known.setdefault(name, file)
+            self._look()
         self._looked = self.watch is not None
         return list(self._known)
+
+    def _look(self) -> None:
+        """For new files, and for those that changed after they were begun."""
+        found = input_files(self._paths, self._reading.format, self._interrupt, seen=self.files.seen)
+        self._known |= _named([file for file in found if file.object is None], self._known)
+        for name, file in _named([file for file in found if file.object is not None], {}).items():
+            self._check(name, file)
+            self._known.setdefault(name, file)
+        every = list(self.begun)
+        if self._checked >= len(every):
+            self._checked = 0
+        for name in every[self._checked : self._checked + CHECKED]:
+            if (known := self._known.get(name)) is not None and known.object is None:
+                self._check(name, known)
+        self._checked += CHECKED
+
+    def _check(self, name: str, file: InputFile) -> None:
+        begun = self.begun.get(name)
+        with contextlib.suppress(FileNotFoundError):  # it was removed since the look
+            if begun is not None and file.version() != begun:
+                raise changed(file.name)
 
     def check(self, positions: Mapping[str, Json]) -> None:
         for partition, position in positions.items():
@@ -93,6 +113,8 @@ class FilesSource:
             else:
                 if version != at.begun:
                     raise changed(partition)
+                if at.end:  # it is not opened again
+                    self.begun[partition] = version
 
     def _is_limited(self, partition: str) -> bool:
         return partition == _ALL and self._reading.limit is not None
@@ -119,12 +141,12 @@ class FilesSource:
         self.files.close()
 
 
-def _named(files: Sequence[InputFile]) -> dict[str, InputFile]:
-    """Files by name. One that is given again has a number behind it."""
+def _named(files: Sequence[InputFile], known: Container[str]) -> dict[str, InputFile]:
+    """Files by name. One that is given again, or known, has a number behind it."""
     named: dict[str, InputFile] = {}
     for file in files:
         names = itertools.chain([file.name], (f"{file.name} ({number})" for number in itertools.count(2)))
-        named[next(name for name in names if name not in named)] = file
+        named[next(name for name in names if name not in named and name not in known)] = file
     return named
 
 
@@ -134,23 +156,28 @@ def _gone(name: str, at: _Position) -> InvalidArgument:
 
 @dataclasses.dataclass(frozen=True)
 class _Position:
-    """row: the next one. begun: the file's version; None: not begun. end: it has been read."""
+    """row: the next one. begun: the file's version; None: not begun. end: it has been read. block: where reading goes
+    on, in a text file; None: at its start."""
 
     row: int = 1
     begun: Version | None = None
     end: bool = False
+    block: TextBlock | None = None
 
     @classmethod
     def read(cls, json: Json | None) -> _Position:
         if json is None:
             return cls()
         begun = Version(json["size"], json["etag"]) if "etag" in json else None
-        return cls(json["row"], begun, json.get("end", False))
+        block = TextBlock(*json["block"]) if "block" in json else None
+        return cls(json["row"], begun, json.get("end", False), block)
 
     def json(self) -> dict[str, Any]:
         written: dict[str, Any] = {"row": self.row}
         if self.begun is not None:
             written |= {"size": self.begun.size, "etag": self.begun.etag}
+        if self.block is not None:
+            written["block"] = list(self.block)
         return written | ({"end": True} if self.end else {})
 
 
@@ -178,10 +205,10 @@ class _File:
         """most: rows; what the last batch has more is left out."""
         rows = next(self._rows, None) if self._ahead is None else await self._ahead.next()
         if rows is None:
-            self._at = dataclasses.replace(self._at, begun=self._begun, end=True)
+            self._at = _Position(self._at.row, self._begun, end=True)
             return None
         rows = self._source.metadata.added(rows.first_rows(most))
-        self._at = _Position(rows.first + rows.batch.num_rows, self._begun)
+        self._at = _Position(rows.first + rows.batch.num_rows, self._begun, block=rows.block)
         return rows
 
     def position(self) -> Json:
@@ -219,7 +246,7 @@ class _File:
             file = file.again(self._interrupt)
             self._begin(file.version())
             with contextlib.closing(files.open(file, self._interrupt)) as opened:
-                yield from files.rows_of(file, opened, start)
+                yield from files.rows_of(file, opened, start, self._at.block)
             self._begin(file.again(self._interrupt).version())
         except FileNotFoundError:
             raise _gone(self._name, self._at) from None

@@ -59,6 +59,12 @@ class Folder(Protocol):
     def show(self, names: Mapping[str, str]) -> None:
         """Renames kept files."""
 
+    def move(self, name: str, to: str) -> None:
+        """Renames a hidden file, durably, to another hidden name. Does nothing if it is not there."""
+
+    def load(self, name: str) -> bytes:
+        """Raises FileNotFoundError."""
+
     def check_kept(self, names: Mapping[str, str]) -> None:
         """Raises what `show` would raise for files that are gone, or in the way. Changes nothing."""
 
@@ -117,6 +123,20 @@ class LocalFolder:
                 self._rename(self._folder / hidden, self._folder / name)
                 failpoints.reached("renamed")
             self.disk.sync(self._folder)
+
+    def move(self, name: str, to: str) -> None:
+        with self._errors("write into"), contextlib.suppress(FileNotFoundError):
+            self.disk.replace(self._folder / name, self._folder / to)
+            failpoints.reached("renamed")
+            self.disk.sync(self._folder)
+
+    def load(self, name: str) -> bytes:
+        try:
+            return (self._folder / name).read_bytes()
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise InvalidArgument(f"cannot read {self.place}: {error.strerror or error}") from error
 
     def check_kept(self, names: Mapping[str, str]) -> None:
         for hidden, name in names.items():
@@ -187,6 +207,15 @@ class ObjectFolder:
             self._copy(hidden, name)
             failpoints.reached("renamed")
             self.remove(hidden)
+
+    def move(self, name: str, to: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            self._do(partial(self._obstore.copy, self._store, name, to))
+            failpoints.reached("renamed")
+            self.remove(name)
+
+    def load(self, name: str) -> bytes:
+        return self._do(lambda: bytes(self._obstore.get(self._store, name).bytes()))
 
     def check_kept(self, names: Mapping[str, str]) -> None:
         for hidden, name in names.items():

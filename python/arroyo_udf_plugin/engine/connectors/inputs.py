@@ -23,7 +23,7 @@ from .location import Location, pattern_of
 _PATIENCE = 5.0  # seconds for a store that does not answer, before anything runs
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Version:
     """What changes when a file is written: its size, and its etag, or the time of its last change."""
 
@@ -31,7 +31,7 @@ class Version:
     etag: str
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class InputFile:
     """name: for people. path: of a local file; None is standard input, or an object. regular: it can be opened more
     than once. object: in an object store."""
@@ -74,19 +74,22 @@ def input_files(
     chosen: str | None,
     again: Interrupt | None = None,
     may_lack: bool = False,
+    seen: Sequence[set[str]] | None = None,
 ) -> list[InputFile]:
     """The files that `inputs` name. Raises InvalidArgument for none, and for files of several formats.
 
     again: they have been found before, and what is gone meanwhile is no error. It ends the wait for a store.
     may_lack: what is not there yet is none, either.
+    seen: the local files of folders and patterns that were found before, for each input: these are left out, and new
+    ones are added. So a look costs little more than the names.
     """
     may_lack = may_lack or again is not None
     files: list[InputFile] = []
-    for given in inputs:
+    for given, seen_there in zip(inputs, seen or [set[str]() for _ in inputs], strict=True):
         try:
-            for file in _files_of(os.fspath(given), chosen, again):
+            for file in _files_of(os.fspath(given), chosen, again, seen_there):
                 name = os.fsencode(file.name).decode(errors="backslashreplace")
-                files.append(dataclasses.replace(file, name=name))
+                files.append(file if name == file.name else dataclasses.replace(file, name=name))
         except NoFile:
             if not may_lack:
                 raise
@@ -107,7 +110,7 @@ class NoFile(InvalidArgument):
     """An input names no file."""
 
 
-def _files_of(name: str, chosen: str | None, again: Interrupt | None = None) -> Iterator[InputFile]:
+def _files_of(name: str, chosen: str | None, again: Interrupt | None, seen: set[str]) -> Iterator[InputFile]:
     if name == "-":
         yield InputFile(name, None, kind_of(name, chosen, "--in-format"), False)
         return
@@ -120,37 +123,45 @@ def _files_of(name: str, chosen: str | None, again: Interrupt | None = None) -> 
     try:
         mode = os.stat(name).st_mode
     except (FileNotFoundError, NotADirectoryError):
-        names = sorted(glob.glob(name, recursive=True)) if glob.has_magic(name) else []
-        if not names:
-            what = "no file has such a name" if glob.has_magic(name) else "there is no such file"
-            raise NoFile(f"{name}: {what}") from None
-        for path in names:
-            if not os.path.isdir(path):
-                yield from _files_of(path, chosen)
+        yield from _matching(name, chosen, seen)
         return
     except OSError as error:
         raise InvalidArgument(f"cannot read {name}: {error.strerror}") from error
     except ValueError as error:
         raise InvalidArgument(f"cannot read {name!r}: {error}") from error
     if stat.S_ISDIR(mode):
-        yield from _in_folder(name, chosen)
-    elif chosen is None and not stat.S_ISREG(mode) and not has_ending(name):
-        yield InputFile(name, Path(name), FileKind("csv", None), False)
-    else:
-        yield InputFile(name, Path(name), kind_of(name, chosen, "--in-format"), stat.S_ISREG(mode))
+        yield from _in_folder(name, chosen, seen)
+    elif name not in seen:
+        seen.add(name)
+        is_file = stat.S_ISREG(mode)
+        has_kind = is_file or chosen is not None or has_ending(name)
+        kind = kind_of(name, chosen, "--in-format") if has_kind else FileKind("csv", None)
+        yield InputFile(name, Path(name), kind, is_file)
 
 
-def _in_folder(folder: str, chosen: str | None) -> Iterator[InputFile]:
+def _matching(pattern: str, chosen: str | None, seen: set[str]) -> Iterator[InputFile]:
+    """The files that match a pattern, by name."""
+    paths = set(glob.iglob(pattern, recursive=True)) if glob.has_magic(pattern) else set()
+    if not paths:
+        what = "no file has such a name" if glob.has_magic(pattern) else "there is no such file"
+        raise NoFile(f"{pattern}: {what}")
+    for path in sorted(paths - seen):
+        if not os.path.isdir(path):
+            yield from _files_of(path, chosen, None, seen)
+
+
+def _in_folder(folder: str, chosen: str | None, seen: set[str]) -> Iterator[InputFile]:
     """The files of a folder by name. Hidden ones and those like `_SUCCESS` do not count, as elsewhere."""
     try:
         with os.scandir(folder) as entries:
-            names = sorted(e.name for e in entries if e.is_file() and not e.name.startswith((".", "_")))
+            new = sorted(e.path for e in entries if e.path not in seen and e.name[0] not in "._" and e.is_file())
     except OSError as error:
         raise InvalidArgument(f"cannot read the folder {folder}: {error.strerror}") from error
-    if not names:
+    if not new and not seen:
         raise NoFile(f"{folder}: the folder has no files")
-    for name in names:
-        yield from _files_of(os.path.join(folder, name), chosen)
+    seen.update(new)
+    for path in new:
+        yield InputFile(path, Path(path), kind_of(path, chosen, "--in-format"), True).admitted()
 
 
 def _objects(url: str, chosen: str | None, again: Interrupt | None) -> Iterator[InputFile]:

@@ -38,9 +38,15 @@ class Partition(Protocol):
         pipe); it may be cancelled while it waits, and then has lost nothing. Raises InvalidArgument."""
 
     def position(self) -> Json:
-        """Of the row that the next `read` begins with."""
+        """Of the row that the next `read` begins with. With `"end": True` the partition has been read: it stays as it
+        is, and is not opened again."""
 
     def close(self) -> None: ...
+
+
+def has_ended(position: Json) -> bool:
+    """Whether a partition has been read, by its position."""
+    return position.get("end") is True
 
 
 class Source(Protocol):
@@ -63,8 +69,9 @@ class Source(Protocol):
         """Those there are now, in their order. Those of an earlier call are all among them."""
 
     def check(self, positions: Mapping[str, Json]) -> None:
-        """positions: of partitions, from which a resumed engine is to go on. Refuses those that do not fit any more, as
-        far as that is known without reading, with InvalidArgument. Changes nothing."""
+        """positions: of partitions, from which a resumed engine is to go on; of those that have been read, too. Refuses
+        those that do not fit any more, as far as that is known without reading, with InvalidArgument. Changes no
+        file."""
 
     def open(self, partition: str, position: Json | None) -> Partition:
         """position: None is the first row. Raises InvalidArgument, for a position that does not fit any more, too."""
@@ -164,6 +171,18 @@ def transactional(sinks: Iterable[Sink]) -> Iterator[TransactionalSink]:
                 "write to another sink"
             )
         yield sink
+
+
+@runtime_checkable
+class Holding(Protocol):
+    """What a sink has, too, if it may show rows later than their epoch is applied. holds: whether there are such rows:
+    so epochs are tried, although nothing moves."""
+
+    @property
+    def holds(self) -> bool: ...
+
+    def show_all(self) -> None:
+        """All rows of this run have come: the next epoch shows them. Any thread."""
 
 
 Fate = Literal["none", "withdrawn", "overwritten", "doubled"]

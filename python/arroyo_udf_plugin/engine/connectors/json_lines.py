@@ -16,20 +16,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...errors import InvalidArgument
-from .blocks import blocks
+from .blocks import Blocks
 from .cells import JSON_VALUE, CellType, cell_type
+from .json_blocks import EXACT, NativeJson
 from .json_types import Number, check, number, typed
 from .json_values import JsonFunction
-from .piece import KEPT, Piece
+from .piece import KEPT, Piece, TextBlock, cut
 from .text_values import shortened
 
 _CELL = cell_type(None)
-_EXACT = 2**53  # integers up to here are floats, too
 _HINT = "the first lines decide; --types can name another type"
 
 
 class JsonReader:
-    """read: the file's bytes, see `blocks`. name: for error texts. types: of columns, by name.
+    """read, seek: the file's bytes, see `Blocks`. name: for error texts. types: of columns, by name.
     json_columns: those whose values are texts of JSON, as they are written there. timestamps: see `options.Reading`.
 
     schema: of all columns; that of an earlier file, if given. Raises InvalidArgument, also while iterating.
@@ -47,6 +47,7 @@ class JsonReader:
         json_columns: Sequence[str] = (),
         timestamps: str | None = None,
         ignores: bool = False,
+        seek: Callable[[int], object] | None = None,
     ) -> None:
         self._types, self._timestamps, self._ignores = types, timestamps, ignores
         for column, type_ in types.items():
@@ -55,8 +56,8 @@ class JsonReader:
             except InvalidArgument as error:
                 raise InvalidArgument(f"{name}: column {column!r}: {error}") from None
         self._json = {column: JsonFunction("json_get", (column,)) for column in json_columns}
-        self._blocks = blocks(read, b"", name)
-        self._first = next(self._blocks, b"").removeprefix(b"\xef\xbb\xbf")
+        self._blocks = Blocks(read, b"", name, seek)
+        self._first = self._blocks.next().removeprefix(b"\xef\xbb\xbf")
         if schema is not None:
             self.schema = schema
             return
@@ -81,35 +82,73 @@ class JsonReader:
             for name, field in zip(cells, self.schema, strict=True)
         ]
 
-    def pieces(self, columns: list[int], most_rows: int, start: int = 1) -> Iterator[Piece]:
+    def pieces(
+        self, columns: list[int], most_rows: int, start: int = 1, block: TextBlock | None = None
+    ) -> Iterator[Piece]:
         """Batches of these columns, each with the number of its first line. An empty line is no row.
 
-        start: the first line to read.
+        start: the first line to read. block: it is in this one, or behind it.
         """
         ignores = self._ignores or len(columns) < len(self.schema)
         known = None if ignores else set(self.schema.names)
         schema = pa.schema([self.schema.field(index) for index in columns])
-        for first, lines in self._runs(most_rows, start):
-            refused: dict[int, str] = {}
-            rows: list[dict[str, Any]] = []
-            for line in lines:
-                row = _parsed(line)
-                if isinstance(row, str):
-                    refused[len(rows)] = f"the line {row}: {_excerpt(line)}"
-                elif known is not None and not known.issuperset(row):
-                    new = next(key for key in row if key not in known)
-                    refused[len(rows)] = (
-                        f"the line has a key {new!r} that the first lines lack (name it in --types): {_excerpt(line)}"
-                    )
-                rows.append({} if len(rows) in refused else row)  # type: ignore[arg-type]
-            texts = self._texts(lines, refused) if self._json else None
-            arrays = [
-                self._json[field.name](texts)
-                if field.name in self._json
-                else self._array([row.get(field.name) for row in rows], field, refused)
-                for field in schema
-            ]
-            yield first, pa.RecordBatch.from_arrays(arrays, schema=schema), refused
+        native = self._native(schema, ignores)
+        number, text = 1, self._first
+        if block is not None:
+            self._blocks.go_to(block.byte)
+            number, text = block.row, self._blocks.next()
+        while text:
+            block = self._blocks.place(number)
+            read = native.rows(text)
+            if read is not None:
+                whole, refused = self._whole(text, *read, schema)
+                yield from cut(number, whole, refused, block, most_rows, start)
+                number += whole.num_rows
+            else:
+                lines = text.removesuffix(b"\n").split(b"\n")
+                for first, run in _runs(number, lines, most_rows, start):
+                    rows, refused = self._rows(run, schema, known)
+                    yield first, rows, refused, block
+                number += len(lines)
+            text = self._blocks.next()
+
+    def _native(self, schema: pa.Schema, ignores: bool) -> NativeJson:
+        fields = {field.name: field for field in schema if field.name not in self._json}
+        if self._json and not ignores:  # they have values of all kinds, which no schema says
+            fields = {}
+        return NativeJson(pa.schema(fields.values()), self._types, self._timestamps, ignores)
+
+    def _whole(
+        self, block: bytes, arrays: Mapping[str, pa.Array], refused: dict[int, str], schema: pa.Schema
+    ) -> tuple[pa.RecordBatch, dict[int, str]]:
+        texts = self._texts(block.removesuffix(b"\n").split(b"\n"), {}) if self._json else None
+        columns = [self._json[name](texts) if name in self._json else arrays[name] for name in schema.names]
+        return pa.RecordBatch.from_arrays(columns, schema=schema), refused
+
+    def _rows(
+        self, lines: list[bytes], schema: pa.Schema, known: set[str] | None
+    ) -> tuple[pa.RecordBatch, dict[int, str]]:
+        """Line by line. known: the keys that there may be; None: any."""
+        refused: dict[int, str] = {}
+        rows: list[dict[str, Any]] = []
+        for line in lines:
+            row = _parsed(line)
+            if isinstance(row, str):
+                refused[len(rows)] = f"the line {row}: {_excerpt(line)}"
+            elif known is not None and not known.issuperset(row):
+                new = next(key for key in row if key not in known)
+                refused[len(rows)] = (
+                    f"the line has a key {new!r} that the first lines lack (name it in --types): {_excerpt(line)}"
+                )
+            rows.append({} if len(rows) in refused else row)  # type: ignore[arg-type]
+        texts = self._texts(lines, refused) if self._json else None
+        arrays = [
+            self._json[field.name](texts)
+            if field.name in self._json
+            else self._array([row.get(field.name) for row in rows], field, refused)
+            for field in schema
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema), refused
 
     def _array(self, values: list[Any], field: pa.Field, refused: dict[int, str]) -> pa.Array:
         """The values of a column. Adds those that are of another type to `refused`."""
@@ -124,27 +163,24 @@ class JsonReader:
         read = [None if at in refused else line for at, line in enumerate(lines)]
         return pa.array(read, pa.binary()).cast(pa.string())
 
-    def _runs(self, most: int, first: int) -> Iterator[tuple[int, list[bytes]]]:
-        """Lines without an empty one between them, and the number of the first. first: the first line to read."""
-        number, block = 1, self._first
-        while block:
-            lines = block.removesuffix(b"\n").split(b"\n")
-            if number < first:
-                skipped = min(first - number, len(lines))
-                number, lines = number + skipped, lines[skipped:]
-            start = 0
-            for end, line in enumerate(lines):
-                if not line.strip():
-                    if start < end:
-                        yield number + start, lines[start:end]
-                    start = end + 1
-                elif end + 1 - start == most:
-                    yield number + start, lines[start : end + 1]
-                    start = end + 1
-            if start < len(lines):
-                yield number + start, lines[start:]
-            number += len(lines)
-            block = next(self._blocks, b"")
+
+def _runs(number: int, lines: list[bytes], most: int, first: int) -> Iterator[tuple[int, list[bytes]]]:
+    """Lines without an empty one between them, and the number of the first. number: of the first of `lines`. first: the
+    first line to read."""
+    if number < first:
+        skipped = min(first - number, len(lines))
+        number, lines = number + skipped, lines[skipped:]
+    start = 0
+    for end, line in enumerate(lines):
+        if not line.strip():
+            if start < end:
+                yield number + start, lines[start:end]
+            start = end + 1
+        elif end + 1 - start == most:
+            yield number + start, lines[start : end + 1]
+            start = end + 1
+    if start < len(lines):
+        yield number + start, lines[start:]
 
 
 def _no_constant(name: str) -> NoReturn:
@@ -200,7 +236,7 @@ def _type_of(values: list[Any]) -> pa.DataType:
     if kinds == {int}:
         return pa.int64() if all(v is None or -(2**63) <= v < 2**63 for v in values) else _CELL
     if kinds in ({float}, {float, int}):
-        return pa.float64() if all(type(v) is not int or abs(v) <= _EXACT for v in values) else _CELL
+        return pa.float64() if all(type(v) is not int or abs(v) <= EXACT for v in values) else _CELL
     return _CELL
 
 

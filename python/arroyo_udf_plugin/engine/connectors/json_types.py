@@ -230,11 +230,12 @@ def _plain(values: list[Any], type_: pa.DataType, timestamps: str | None) -> Typ
             if text is not None and not _is_unicode(text):
                 texts[at], refused[at] = None, ("", _no(values[at], type_))
         column = pa.array(texts, pa.string())
-    done = _parsed(column, type_, timestamps)
+    done = parsed(column, type_, timestamps)
     return Typed(done.array, refused | {at: ("", why) for at, why in done.refused.items()})
 
 
-def _parsed(texts: pa.Array, type_: pa.DataType, timestamps: str | None) -> Cast:
+def parsed(texts: pa.Array, type_: pa.DataType, timestamps: str | None) -> Cast:
+    """Strings as values of a type that is not nested, as `typed` has them."""
     if not _is.is_timestamp(type_) or timestamps is None or (timestamps == "rfc3339" and type_.tz is not None):
         return parse_texts(texts, type_)
     if timestamps == "unix_millis":

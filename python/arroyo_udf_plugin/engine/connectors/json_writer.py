@@ -20,6 +20,7 @@ from . import durations
 from .cells import JSON_VALUE, CellType, decoded
 from .json_values import as_json
 from .schemas import index_of
+from .text_values import decimal_texts, end_to_end
 
 _is = pa.types
 _LARGE = pa.large_string()
@@ -72,7 +73,7 @@ class JsonWriter:
     def close(self) -> None:
         """Nothing is held back."""
 
-    def _lines(self, batch: pa.RecordBatch) -> bytes:
+    def _lines(self, batch: pa.RecordBatch) -> pa.Buffer:
         pieces = []
         for at, (name, column) in enumerate(zip(self._names, batch.columns, strict=True)):
             try:
@@ -82,8 +83,7 @@ class JsonWriter:
             except _NoYear as error:
                 raise InvalidArgument(f"cannot write {self._name}: column {name!r}: {error}") from None
             pieces += [_large(("," if at else "{") + _encode(name) + ":"), texts]
-        lines = _joined(*pieces, _large("}\n"))
-        return "".join(lines.to_pylist()).encode()
+        return end_to_end(_joined(*pieces, _large("}\n")))
 
 
 def _each_once(names: Sequence[str]) -> list[str]:
@@ -141,7 +141,7 @@ class _Texts:
         if _is.is_nested(type_) and hasattr(column, "flatten"):
             return self._lists(column)
         if _is.is_decimal(type_):
-            texts = pa.array([None if value is None else f"{value:f}" for value in column.to_pylist()], _LARGE)
+            texts = decimal_texts(column)
             return texts if self._decimals == "number" else _marked(texts)
         return _plain(column)
 
@@ -199,6 +199,27 @@ def _plain(column: pa.Array) -> pa.Array:
         return _marked(column.cast(_LARGE))
     if _is.is_duration(type_):
         return _marked(pa.array(durations.written(column), _LARGE))
+    if _is.is_float32(type_) or _is.is_float64(type_):
+        return _floats(column.cast(pa.float64()))
+    return _one_by_one(column)
+
+
+def _floats(values: pa.DoubleArray) -> pa.Array:
+    """As Python writes them, which tells them from integers. Arrow finds the same digits, and chooses between 0.00001
+    and 1e-05 in another way."""
+    texts, size = values.cast(_LARGE), pc.abs(values)
+    is_plain = pc.or_(pc.equal(size, 0), pc.and_(pc.greater_equal(size, 1e-4), pc.less(size, 1e16)))
+    has_exponent = pc.match_substring_regex(texts, "e[+-][0-9]{2,}$")
+    is_whole = pc.and_(is_plain, pc.and_(pc.equal(pc.floor(values), values), pc.less(size, 2**53)))
+    if pc.any(large := pc.and_(is_whole, has_exponent)).as_py():
+        texts = pc.replace_with_mask(texts, large.fill_null(False), values.filter(large).cast(pa.int64()).cast(_LARGE))
+    texts = pc.if_else(is_whole, pc.binary_join_element_wise(texts, _large(".0"), _large("")), texts)
+    is_ours = pc.or_(is_whole, pc.equal(is_plain, pc.invert(has_exponent)))
+    others = pc.invert(is_ours.fill_null(True))
+    return pc.replace_with_mask(texts, others, _one_by_one(values.filter(others)))
+
+
+def _one_by_one(column: pa.Array) -> pa.Array:
     return pa.array([None if value is None else _encode(_named(value)) for value in column.to_pylist()], _LARGE)
 
 

@@ -8,6 +8,7 @@ Guarantees: both are the same in each run over the same files, also after a resu
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable, Mapping
 
@@ -53,4 +54,4 @@ class RowMetadata:
             return rows
         columns = [*rows.batch.columns, *(value(rows) for _, value in self._values)]
         batch = pa.RecordBatch.from_arrays(columns, schema=self.schema)
-        return Rows(rows.file, rows.first, batch, rows.refused)
+        return dataclasses.replace(rows, batch=batch)

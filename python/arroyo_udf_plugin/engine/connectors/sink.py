@@ -112,7 +112,7 @@ class FileSink:
             batch = batch.select(self._places)
         self._waiting.append(batch)
         self._waiting_rows += batch.num_rows
-        self._waiting_bytes += _bytes_of(batch)
+        self._waiting_bytes += bytes_of_rows(batch)
         if self._place.is_live or self._waiting_rows >= self._group_rows or self._waiting_bytes >= _WAITING_BYTES:
             self._flush()
 
@@ -195,7 +195,8 @@ def check_writing(path: str, schema: pa.Schema, writing: Writing) -> None:
         pass
 
 
-def _bytes_of(batch: pa.RecordBatch) -> int:
+def bytes_of_rows(batch: pa.RecordBatch) -> int:
+    """In memory."""
     try:
         return int(batch.nbytes)
     except pa.ArrowTypeError:  # the first versions of pyarrow with views of lists cannot count theirs

@@ -27,6 +27,7 @@ from .interrupt import Interrupt
 from .json_arrays import ArrayLines
 from .json_lines import JsonReader, no_json
 from .options import BATCH_ROWS, Reading
+from .piece import Piece, TextBlock
 from .schemas import index_of
 from .text_lines import TextReader, no_text
 from .type_names import type_named
@@ -44,19 +45,21 @@ class Rows:
         line.
     batch: at most `BATCH_ROWS` rows, in the source's schema.
     refused: rows that could not be read (some of their cells are null), by position in the batch: the error's text.
+    block: of a text file, in which they are: reading can go on from there. None: only from the file's start.
     """
 
     file: str
     first: int
     batch: pa.RecordBatch
     refused: Mapping[int, str] = dataclasses.field(default_factory=dict)
+    block: TextBlock | None = None
 
     def first_rows(self, most: int) -> Rows:
         """At most so many of them."""
         if self.batch.num_rows <= most:
             return self
         refused = {at: why for at, why in self.refused.items() if at < most}
-        return Rows(self.file, self.first, self.batch.slice(0, most), refused)
+        return dataclasses.replace(self, batch=self.batch.slice(0, most), refused=refused)
 
 
 class OpenFile:
@@ -86,22 +89,25 @@ class OpenFile:
 class FileSource:
     """Inputs, opened and checked: they exist, have one format, and the same columns.
 
-    may_lack: if `reading` says all of their columns, there may be no files yet, and they may have further columns.
+    watched: more files may come. If `reading` says all columns, there may be no files yet, and they may have further
+        columns. The first file is looked into; the others are when they are read, because there may be many.
     inputs: files, folders, patterns (`data/*.csv`), URLs of object stores, or "-", standard input. Several are read in
         the order given; those of a folder or pattern by name.
     schema: of all batches. Cells of a text file have the type `cells.CellType`, unless `reading.types` names another.
     rows: the number of rows; None: unknown. files: the local files' paths. input_files: the inputs.
     inferred: the types that text columns got by their first rows, by name.
     names: of the inputs, as `Rows.file` has them. given: the files' paths, and the objects' URLs.
+    seen: what was found, see `input_files`.
     Raises InvalidArgument, also while iterating. A stream's rows can be read once.
     """
 
     def __init__(
-        self, inputs: Sequence[str | os.PathLike[str]], reading: Reading | None = None, may_lack: bool = False
+        self, inputs: Sequence[str | os.PathLike[str]], reading: Reading | None = None, watched: bool = False
     ) -> None:
         self._reading = reading or Reading()
-        self._is_declared = may_lack and self._reading.is_whole
-        self.input_files = input_files(inputs, self._reading.format, may_lack=self._is_declared)
+        self._is_declared = watched and self._reading.is_whole
+        self.seen: list[set[str]] = [set() for _ in inputs]
+        self.input_files = input_files(inputs, self._reading.format, may_lack=self._is_declared, seen=self.seen)
         self.files: list[Path] = [file.path for file in self.input_files if file.path is not None]
         self.names = tuple(file.name for file in self.input_files)
         self.given: list[Path | str] = [
@@ -116,7 +122,7 @@ class FileSource:
             if self._is_declared:
                 self.schema = pa.schema([(name, self._types[name]) for name in self._reading.columns or ()])
                 self.inferred, self.rows = {}, None
-                for file in filter(lambda input_: input_.regular, self.input_files):
+                for file in [file for file in self.input_files if file.regular][:1]:
                     with contextlib.closing(self.open(file)) as opened_:
                         self._places_in(file, opened_.reader.schema)
                 return
@@ -131,7 +137,7 @@ class FileSource:
                 for name, type_ in (self.inferred | self._types).items():
                     if name in self.schema.names or (name in named and name not in self._whole.names):
                         self._retype(name, type_)
-                self.rows = self._looked_into(first.reader.rows)
+                self.rows = None if watched else self._looked_into(first.reader.rows)
             finally:
                 if self.input_files[0].regular:
                     first.close()
@@ -174,12 +180,15 @@ class FileSource:
         """The first file if it is a stream, which is open already; only once."""
         return self._streams.pop(file.name, None)
 
-    def rows_of(self, file: InputFile, opened: OpenFile, start: int = 1) -> Iterator[Rows]:
-        """The rows of a file in the source's schema. start: the number of the first row to read."""
+    def rows_of(
+        self, file: InputFile, opened: OpenFile, start: int = 1, block: TextBlock | None = None
+    ) -> Iterator[Rows]:
+        """The rows of a file in the source's schema. start: the number of the first row to read. block: which earlier
+        rows had; it is not behind that one."""
         places = self._places_in(file, opened.reader.schema)
         with readable(file):
-            for first, batch, refused in opened.reader.pieces(places, BATCH_ROWS, start):
-                yield self._typed(file.name, first, batch, refused)
+            for piece in opened.reader.pieces(places, BATCH_ROWS, start, block):
+                yield self._typed(file.name, piece)
 
     def close(self) -> None:
         for stream in self._streams.values():
@@ -226,15 +235,19 @@ class FileSource:
         file.admitted()
         if not file.kind.is_text:
             return TypedReader(file, open_, interrupt)
-        read = opened(file, open_, interrupt).read
+        stream = opened(file, open_, interrupt)
+        read = stream.read
+        seek = stream.seek if file.regular and file.kind.compression is None else None
         if file.kind.format == "text" or (file.kind.format == "jsonl" and reading.unstructured):
-            return TextReader(read, name, no_text if file.kind.format == "text" else no_json)
+            return TextReader(read, name, no_text if file.kind.format == "text" else no_json, seek)
         if file.kind.format == "jsonl":
             schema = self.schema if self._is_declared else self._whole
             how = schema, reading.cells, reading.json_columns, reading.timestamps, reading.columns is not None
-            return JsonReader(ArrayLines(read, name).read if may_be_array(name) else read, name, self._types, *how)
+            if may_be_array(name):
+                return JsonReader(ArrayLines(read, name).read, name, self._types, *how)
+            return JsonReader(read, name, self._types, *how, seek)
         dialect = dialect_of(file.kind.format, reading)
-        return DelimitedReader(read, name, dialect, reading.header, reading.refuses, reading.comment)
+        return DelimitedReader(read, name, dialect, reading.header, reading.refuses, reading.comment, seek)
 
     def _looked_into(self, rows: int | None) -> int | None:
         """Looks into the other files, so that no row is called if they do not fit. Returns the number of all rows.
@@ -276,8 +289,9 @@ class FileSource:
                 raise InvalidArgument(f"{file.name}: column {theirs.name!r} {why} (as {first} has it)")
         return places
 
-    def _typed(self, name: str, first: int, batch: pa.RecordBatch, refused: dict[int, str]) -> Rows:
-        """The batch in the source's schema."""
+    def _typed(self, name: str, piece: Piece) -> Rows:
+        """A piece in the source's schema."""
+        first, batch, refused, block = piece
         columns = []
         for column, field in zip(batch.columns, self.schema, strict=True):
             if column.type != field.type:
@@ -289,4 +303,4 @@ class FileSource:
                 for at, why in cast.refused.items():
                     refused.setdefault(at, f"column {field.name!r}: {why}{hint}")
             columns.append(column)
-        return Rows(name, first, pa.RecordBatch.from_arrays(columns, schema=self.schema), refused)
+        return Rows(name, first, pa.RecordBatch.from_arrays(columns, schema=self.schema), refused, block)

@@ -12,31 +12,46 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...errors import InvalidArgument
-from .blocks import blocks
+from .blocks import Blocks
 from .cells import decoded
-from .piece import KEPT, Piece
+from .piece import KEPT, Piece, TextBlock
+from .text_values import end_to_end
 
 COLUMN = "value"
 SCHEMA = pa.schema([(COLUMN, pa.string())])
 
 
 class TextReader:
-    """read: the file's bytes, see `blocks`. name: for error texts. wrong: what is wrong with a line; None: nothing."""
+    """read, seek: the file's bytes, see `Blocks`. name: for error texts. wrong: what is wrong with a line; None:
+    nothing."""
 
     rows = None
     schema = SCHEMA
 
-    def __init__(self, read: Callable[[int], bytes], name: str, wrong: Callable[[bytes], str | None]) -> None:
-        self._blocks, self._wrong = blocks(read, b"", name), wrong
+    def __init__(
+        self,
+        read: Callable[[int], bytes],
+        name: str,
+        wrong: Callable[[bytes], str | None],
+        seek: Callable[[int], object] | None = None,
+    ) -> None:
+        self._blocks, self._wrong = Blocks(read, b"", name, seek), wrong
 
-    def pieces(self, columns: list[int], most_rows: int, start: int = 1) -> Iterator[Piece]:
-        """Batches, each with the number of its first line. start: the first line to read."""
+    def pieces(
+        self, columns: list[int], most_rows: int, start: int = 1, block: TextBlock | None = None
+    ) -> Iterator[Piece]:
+        """Batches, each with the number of its first line. start: the first line to read. block: it is in this one, or
+        behind it."""
         number = 1
-        for block in self._blocks:
-            lines = block.removesuffix(b"\n").split(b"\n")
+        if block is not None:
+            self._blocks.go_to(block.byte)
+            number = block.row
+        while text := self._blocks.next():
+            block = self._blocks.place(number)
+            lines = text.removesuffix(b"\n").split(b"\n")
             for first in range(max(start - number, 0), len(lines), most_rows):
                 rows, refused = self._rows(lines[first : first + most_rows])
-                yield number + first, pa.record_batch([rows] * len(columns), [COLUMN] * len(columns)), refused
+                yield number + first, pa.record_batch([rows] * len(columns), [COLUMN] * len(columns)), refused, block
             number += len(lines)
 
     def _rows(self, lines: list[bytes]) -> tuple[pa.Array, dict[int, str]]:
@@ -81,7 +96,7 @@ class TextWriter:
             ended = pc.binary_join_element_wise(
                 texts, pa.scalar("\n", pa.large_string()), pa.scalar("", pa.large_string())
             )
-            self._write("".join(ended.to_pylist()).encode())
+            self._write(end_to_end(ended))
 
     def close(self) -> None:
         """Nothing is held back."""

@@ -1,4 +1,4 @@
-"""Texts as values: cells of text files, and strings and numbers of JSON."""
+"""Texts as values: cells of text files, and strings and numbers of JSON; and a few values as texts."""
 
 from __future__ import annotations
 
@@ -150,6 +150,23 @@ def _plain(text: str | None, type_: pa.DataType) -> str | None:
     elif _NUMBER.fullmatch(text):
         return text.removeprefix("+")
     return text
+
+
+def decimal_texts(column: pa.Array) -> pa.Array:
+    """Decimals as large text, never with an exponent."""
+    values = column.cast(pa.large_string())
+    has_exponent = pc.match_substring(values, "E")  # zero with nine decimal places is 0E-9
+    plain = [f"{number:f}" for number in column.filter(has_exponent).drop_null().to_pylist()]
+    return pc.replace_with_mask(values, has_exponent, pa.array(plain, values.type))
+
+
+def end_to_end(lines: pa.LargeStringArray) -> pa.Buffer:
+    """The bytes of all texts, one behind the other. None is null."""
+    if not len(lines):
+        return pa.py_buffer(b"")
+    _, offsets, data = lines.buffers()
+    starts = memoryview(offsets).cast("q")
+    return data.slice(starts[lines.offset], starts[lines.offset + len(lines)] - starts[lines.offset])
 
 
 def shortened(text: str) -> str:

@@ -16,7 +16,7 @@ from . import object_store
 from .inputs import InputFile, opened
 from .interrupt import Interrupt
 from .options import Writing
-from .piece import Piece
+from .piece import Piece, TextBlock
 
 _BATCH_BYTES = 64 << 20
 COMPRESSIONS = {
@@ -62,11 +62,14 @@ class TypedReader:
                 ipc.get_batch(number).select(columns) for number in numbers
             )
 
-    def pieces(self, columns: list[int], most_rows: int, start: int = 1) -> Iterator[Piece]:
-        """Batches of these columns, each with the number of its first row. start: the first row to read."""
+    def pieces(
+        self, columns: list[int], most_rows: int, start: int = 1, block: TextBlock | None = None
+    ) -> Iterator[Piece]:
+        """Batches of these columns, each with the number of its first row. start: the first row to read. block: there
+        is none."""
         for row, whole in self._batches(columns, most_rows, start):
             for offset in range(max(0, start - row), whole.num_rows, most_rows):
-                yield row + offset, whole.slice(offset, most_rows), {}
+                yield row + offset, whole.slice(offset, most_rows), {}, None
 
 
 def _numbered(batches: Iterator[pa.RecordBatch], row: int = 1) -> Iterator[tuple[int, pa.RecordBatch]]:

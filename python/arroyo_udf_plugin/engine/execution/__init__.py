@@ -20,7 +20,7 @@ restoring.py    back to an older checkpoint
 snapshot.py     what a slice gives an epoch; checkpoint_statistics.py: what an epoch took
 exchange.py     rows on their way to the slice that has their key
 sealed_epoch.py an epoch on its way into the store; staged_state.py: the state of an operator
-manifest.py     the file of an epoch
+manifest.py     the file of an epoch; finished.py: partitions that have been read, in it
 changes.py      what may change before a resume
 dependents.py   what windows keep of a query's column
 store.py        where checkpoints are kept

@@ -18,7 +18,7 @@ from .dependents import kept_by_windows
 
 _FREE = re.compile(
     r"(source|sources\..+\.source)\.(bad_records|watch)"
-    r"|(sinks\[\d+\]|dead letters)\.(part_rows|part_bytes|part_seconds|row_group_rows|create)"
+    r"|(sinks\[\d+\]|dead letters)\.(part_rows|part_bytes|part_seconds|part_wait|row_group_rows|create)"
 )
 _SQL = re.compile(r"operators\[\d+\](\[\d+\]|\.calls\[\d+\]|\.on)")
 _EXPRESSION = re.compile(r"operators\[(\d+)\]\.(?P<kind>where|(select|aggregates)\..+)", re.DOTALL)

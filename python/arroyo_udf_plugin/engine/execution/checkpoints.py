@@ -42,9 +42,11 @@ from typing import Any
 from ... import failpoints
 from ...errors import Fenced, InvalidArgument, WrongCheckpoints
 from ..connectors.interface import Json, Rewindable, transactional
+from ..connectors.unnamed import Data
 from ..operators.state_parts import StoredState
 from .checkpoint_statistics import CheckpointStatistics, CheckpointSteps, SliceSpans
 from .epoch_files import EpochFiles, RetainedEpoch
+from .finished import Folded, fold, listed
 from .manifest import Manifest, PipelineIdentity, SliceState, StateFile, StoredRows
 from .retention import USUAL, Retention
 from .savepoints import Savepoints
@@ -236,8 +238,12 @@ class Epochs:
                 "fingerprint": self._identity.fingerprint,
                 "plugins": self._identity.plugins,
                 "rows": self._files.waiting(before),
-                "slices": before.slices if self._restore is None else self._copied(before.slices, number),
             }
+            if self._restore is not None:
+                update |= {
+                    "slices": self._copied(before.slices, number),
+                    "finished": self._copied_lists(before.finished, number),
+                }
             return before.model_copy(update=update)
         return Manifest(
             epoch=number,
@@ -254,12 +260,9 @@ class Epochs:
         """The same, with states of their own, which no engine but this one writes."""
 
         def copied(file: StateFile | None, slice: int, operator: int) -> StateFile | None:
-            if file is None:
-                return None
             name = self._files.state_name(number, slice, operator, self._engine)
             parts_name = partial(self._files.parts_name, number, slice, operator, engine=self._engine)
-            with self._errors(file):
-                return self._files.copied(file, name, parts_name)
+            return file and self._copy(file, name, parts_name)
 
         return tuple(
             state.model_copy(
@@ -267,6 +270,19 @@ class Epochs:
             )
             for i, state in enumerate(slices)
         )
+
+    def _copied_lists(self, finished: Sequence[Sequence[StateFile]], number: int) -> tuple[tuple[StateFile, ...], ...]:
+        return tuple(
+            tuple(
+                self._copy(file, self._files.list_name(number, source, self._engine, at))
+                for at, file in enumerate(lists)
+            )
+            for source, lists in enumerate(finished)
+        )
+
+    def _copy(self, file: StateFile, name: str, parts_name: Callable[[int], str] = str) -> StateFile:
+        with self._errors(file):
+            return self._files.copied(file, name, parts_name)
 
     def _find(self) -> Manifest | None:
         """The newest epoch, or the one to go back to as the newest, checked."""
@@ -328,8 +344,12 @@ class Epochs:
         # 1 sealed
         snapshots = [future.result() for future in [slice_.seal(number) for slice_ in slices]]
         failpoints.reached("sealed")
-        sealed = SealedEpoch(before, self._epoch(number, snapshots), snapshots, self._files, steps)
-        return made_up if sealed.is_unchanged else self._finish(sealed, slices)
+        epoch = self._epoch(number, snapshots)
+        sealed = SealedEpoch(before, epoch, snapshots, self._files, steps)
+        if sealed.is_unchanged:
+            return made_up
+        sealed.add_lists(*self._with_lists(epoch))
+        return self._finish(sealed, slices)
 
     @property
     def is_unfinished(self) -> bool:
@@ -423,11 +443,38 @@ class Epochs:
     def positions_of(self, source: int) -> dict[str, dict[str, Any]]:
         """From which a source goes on."""
         assert self.latest is not None
+        positions = dict(self._own_positions(source))
+        for file in () if self._replays else self.latest.finished_of(source):
+            positions |= listed(file, self._list)
+        return positions
+
+    def _list(self, file: StateFile) -> Data:
+        return self._state(file).head
+
+    def _own_positions(self, source: int) -> dict[str, dict[str, Any]]:
+        """Of a source, without those in lists."""
+        assert self.latest is not None
         return self.latest.replayed if self._replays else self.latest.positions_of(source)
 
     def _positions(self, source: int, read: Sequence[Mapping[str, Json]]) -> dict[str, dict[str, Any]]:
         """Of a source: before, and what slices have read since."""
-        positions = dict(self.positions_of(source))
+        positions = dict(self._own_positions(source))
         for own in read:
             positions |= {name: dict(position) for name, position in own.items()}
         return positions
+
+    def _with_lists(self, epoch: Manifest) -> tuple[Manifest, Sequence[tuple[StateFile, bytes]]]:
+        """The epoch with lists of the partitions that have been read, and those lists that are not stored yet."""
+        if self._replays:
+            return epoch, ()
+
+        def folded(source: int, positions: dict[str, dict[str, Any]]) -> Folded:
+            name = self._files.list_name(epoch.epoch, source)
+            return fold(positions, epoch.finished_of(source), name, f"source {source + 1}", self._list)
+
+        every = [folded(source, positions) for source, positions in enumerate((epoch.positions, *epoch.others))]
+        positions, *others = (source.positions for source in every)
+        update: dict[str, Any] = {"positions": positions, "others": tuple(others)}
+        lists = tuple(source.lists for source in every)
+        update["finished"] = lists if any(lists) else ()
+        return epoch.model_copy(update=update), [source.new for source in every if source.new is not None]

@@ -106,7 +106,9 @@ class Drift:
 
 
 class DriftReader:
-    """is_beside: see `Drift.reader`. time: its watermark, or -inf. woken: set when it may go on. Used in one event loop."""
+    """is_beside: see `Drift.reader`. time: its watermark, or -inf. woken: set when it may go on.
+
+    Used in one event loop."""
 
     def __init__(self, drift: Drift, source: int, is_beside: bool) -> None:
         self.source, self.is_beside = source, is_beside

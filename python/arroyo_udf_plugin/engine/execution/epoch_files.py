@@ -4,6 +4,7 @@
     epochs/<number>.applied                     its rows are shown
     states/<number>-<slice>-<operator>.arrow    of its operators; what a restored epoch has copied ends with its engine
     states/<number>-<slice>-<operator>-rows.arrow    parts that windows keep, which later epochs may need, too
+    states/<number>-read-<source>.arrow         a list of partitions that have been read: finished.py
 
 The newest epoch is what an engine goes on from. So many before it are retained, to go back to. Fences are no
 checkpoints, but stay: see checkpoints.py.
@@ -33,8 +34,9 @@ Stored = TypeVar("Stored", bound=StoredFile)
 
 _EPOCHS, _STATES = "epochs/", "states/"
 _ENGINE = r"(?:-[0-9a-f]{32})?"
-_NUMBERED = re.compile(rf"(?:epochs|states)/(\d{{10,}})(\.json|\.applied|-\d+-\d+(?:-rows\d*)?{_ENGINE}\.arrow)")
-_PARTS = re.compile(rf".*-rows\d*{_ENGINE}\.arrow")
+_STATE = rf"-(?:\d+-\d+(?:-rows\d*)?|read-\d+(?:-\d+)?){_ENGINE}\.arrow"
+_NUMBERED = re.compile(rf"(?:epochs|states)/(\d{{10,}})(\.json|\.applied|{_STATE})")
+_SHARED = re.compile(rf".*-(?:rows\d*|read-\d+(?:-\d+)?){_ENGINE}\.arrow")  # files that several epochs need
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,6 +99,11 @@ class EpochFiles:
     def parts_name(number: int, slice: int, operator: int, copied: int | None = None, engine: str = "") -> str:
         """copied: which one of the state's files the engine has copied."""
         return f"{_STATES}{number:010}-{slice}-{operator}-rows{'' if copied is None else f'{copied}-{engine}'}.arrow"
+
+    @staticmethod
+    def list_name(number: int, source: int, engine: str = "", at: int = 0) -> str:
+        """engine: that has copied it, as the list at this place."""
+        return f"{_STATES}{number:010}-read-{source}{engine and f'-{at}-{engine}'}.arrow"
 
     def numbers(self) -> list[int]:
         return sorted(self._numbered(_EPOCHS, ".json").values())
@@ -216,7 +223,7 @@ class EpochFiles:
         """Those that can be restored, and those that could be if they were whole, the oldest first. Reads all."""
         every = self._readable(self.numbers())
         whole = [manifest for manifest in every.values() if manifest is not None]
-        states = {number for name, number in self._numbered(_STATES, ".arrow").items() if not _PARTS.fullmatch(name)}
+        states = {number for name, number in self._numbered(_STATES, ".arrow").items() if not _SHARED.fullmatch(name)}
         oldest = min((manifest.epoch for manifest in whole if not manifest.fence), default=0)
         lost = {number for number in states if whole and oldest < number < whole[-1].epoch and number not in every}
         for number in sorted({*every, *lost}):
@@ -270,10 +277,10 @@ class EpochFiles:
         needed = latest.state_names.union(*(entry.states for entry in retained.values()))
         first = min(retained) if len(retained) >= retention.number else 0  # else a lost manifest may be put back
         states = self._numbered(_STATES, ".arrow")
-        heads = {of for name, of in states.items() if not _PARTS.fullmatch(name)}
+        heads = {of for name, of in states.items() if not _SHARED.fullmatch(name)}
         lost = {of for of in heads if first < of <= number and of not in read and not latest.has_given_up(of)}
         for name, of in states.items():
-            can_come_back = of <= max(lost, default=0) if _PARTS.fullmatch(name) else of in lost
+            can_come_back = of <= max(lost, default=0) if _SHARED.fullmatch(name) else of in lost
             if of <= number and name not in needed and not can_come_back:
                 self.remove(name)
         for name, of in self._numbered(_EPOCHS, ".applied").items():

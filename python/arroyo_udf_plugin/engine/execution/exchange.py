@@ -1,8 +1,8 @@
 """Rows on their way to the slice that has their key.
 
     slice 0: operators ──► exchange ──► windows, of some key groups ──► operators ──► sinks
-                                 ╲╱
-                                 ╱╲
+                               ▲ │ channels
+                               │ ▼
     slice 1: operators ──► exchange ──► windows, of the others      ──► operators ──► sinks
 
 From each slice to each other one there is a channel for each exchange: a queue that is bounded in rows and bytes. The
@@ -27,11 +27,11 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 
 from ...host.answers import HELD_BYTES, STEP_ROWS
-from ..operators.state import OperatorSnapshot
 from ..operators.blocks import Block
 from ..operators.grouped import GroupOperator
 from ..operators.operator import Operator
 from ..operators.routes import Routes
+from ..operators.state import OperatorSnapshot
 from ..operators.watermarks import Watermark
 from ..windows.key_groups import GroupRange
 
@@ -224,7 +224,10 @@ class Exchanges:
     def __init__(self, routes: Routes, wakes: Sequence[Callable[[], None]]) -> None:
         self._channels = {
             place: [
-                [Channel(wakes[sender], wakes[receiver]) if sender != receiver else None for receiver in range(len(wakes))]
+                [
+                    Channel(wakes[sender], wakes[receiver]) if sender != receiver else None
+                    for receiver in range(len(wakes))
+                ]
                 for sender in range(len(wakes))
             ]
             for place in routes.exchanging

@@ -52,7 +52,9 @@ class PartsFile(StoredFile):
 
 
 class StateFile(StoredFile):
-    """An operator's state. parts: the files that it names by their places here."""
+    """An operator's state. parts: the files that it names by their places here.
+
+    Or a list of a source's partitions, without parts; its operator is "source 1"."""
 
     operator: str
     parts: tuple[PartsFile, ...] = ()
@@ -104,6 +106,7 @@ class Manifest(_Part):
     it. fence: it is the first of this engine.
     pipeline, fingerprint, plugins: see `PipelineIdentity`.
     positions: of the first source's partitions that have been opened. slices: their states. rows: to be applied.
+    finished: further partitions that have been read, in lists for each source: see finished.py.
     others: the positions of further sources; a pipeline with one source has none, and its epochs do not mention them.
     replayed: the positions of the dead letters, as a source of their own; {}: none were replayed.
     time: when it was taken (RFC 3339).
@@ -124,6 +127,7 @@ class Manifest(_Part):
     replayed: dict[str, dict[str, Any]] = {}
     time: str | None = None
     given_up: tuple[tuple[int, int], ...] = ()
+    finished: tuple[tuple[StateFile, ...], ...] = ()
 
     def has_given_up(self, number: int) -> bool:
         return any(first <= number <= last for first, last in self.given_up)
@@ -138,6 +142,10 @@ class Manifest(_Part):
         """source: its number."""
         every = (self.positions, *self.others)
         return every[source] if source < len(every) else {}
+
+    def finished_of(self, source: int) -> tuple[StateFile, ...]:
+        """source: its number."""
+        return self.finished[source] if source < len(self.finished) else ()
 
     def written(self) -> bytes:
         text = _canonical(self.model_dump(mode="json", exclude_defaults=True))
@@ -171,7 +179,8 @@ class Manifest(_Part):
     @property
     def state_files(self) -> list[StateFile]:
         """Those in the store that this epoch needs."""
-        return [file for state in self.slices for file in state.operators if file is not None]
+        of_operators = [file for state in self.slices for file in state.operators if file is not None]
+        return [*of_operators, *(file for lists in self.finished for file in lists)]
 
     @property
     def parts_files(self) -> list[PartsFile]:

@@ -73,7 +73,7 @@ class SourceReading:
         self._readers: set[asyncio.Task[None]] = set()
         self._room = asyncio.Event()
         self._open: dict[str, Partition] = {}
-        self._positions: dict[str, Json] = {}  # of partitions that have been read
+        self._positions: dict[str, Json] = {}  # of partitions that have been read since `positions`
         self._idleness = Idleness(input.idle_seconds, taking.wake)
         self._gave = self._is_draining = False
         self._time: SliceTime | None = None
@@ -90,7 +90,9 @@ class SourceReading:
         return None if self._time is None else self._time.time
 
     def positions(self) -> Mapping[str, Json]:
-        return self._positions | {name: partition.position() for name, partition in self._open.items()}
+        """Of the partitions that are open, and of those that have been read since the last question."""
+        read, self._positions = self._positions, {}
+        return read | {name: partition.position() for name, partition in self._open.items()}
 
     def gave(self) -> bool:
         """Whether it has handed on rows since the last question."""

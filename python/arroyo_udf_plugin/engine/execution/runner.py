@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from ...errors import Fenced, InvalidArgument
+from ..connectors.interface import Holding
 from ..operators.failures import together
 from .checkpoint_statistics import CheckpointStatistics
 from .opening import Beside, Opening, epochs_of
@@ -183,6 +184,7 @@ class _Coordinator:
         for slice_ in self._slices:
             slice_.start(shares)
         self._stop.connect(lambda: self._messages.put("stop"))
+        self._look_at_held()
         self._report()
 
     def _hear(self, place: int, what: BaseException | Literal["quiet", "ended"]) -> None:
@@ -212,9 +214,20 @@ class _Coordinator:
                 if self._epochs is None or self._is_last:
                     return "finished" if self._stopping is None else "resumable"
                 self._is_last = True
+                if self._stopping is None:  # else a later run goes on
+                    for sink in self._holding():
+                        sink.show_all()
                 self._take()
             elif self._epoch_times.left == 0 or self._is_due or self._again is not None:
                 self._take()
+
+    def _holding(self) -> list[Holding]:
+        return [sink for slice_ in self._slices for sink in slice_.sinks if isinstance(sink, Holding)]
+
+    def _look_at_held(self) -> None:
+        """A sink may show rows in a later epoch, although nothing moves until then."""
+        if any(sink.holds for sink in self._holding()):
+            self._epoch_times.moved()
 
     def _is_done(self) -> bool:
         """Whether all slices are quiet, or have had their time for it."""
@@ -292,6 +305,7 @@ class _Coordinator:
             self._note_failure(message.error)
             return
         self._failures = 0
+        self._look_at_held()
         statistics = message.statistics
         if statistics is not None and self._checkpoint is not None:
             epochs, seconds = self._checkpoint.epochs + 1, statistics.end - statistics.start

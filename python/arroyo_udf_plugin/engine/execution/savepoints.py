@@ -111,16 +111,16 @@ class Savepoints:
 
         files = EpochFiles(self._store)
 
-        def copied(state: StateFile | None) -> StateFile | None:
-            if state is None:
-                return None
+        def copied(state: StateFile) -> StateFile:
             names = [f"{_FOLDER}{name}/{file.name}" for file in state.files]
             return files.copied(state, names[0], names[1:].__getitem__)
 
         slices = [
-            state.model_copy(update={"operators": tuple(map(copied, state.operators))}) for state in manifest.slices
+            state.model_copy(update={"operators": tuple(file and copied(file) for file in state.operators)})
+            for state in manifest.slices
         ]
-        return manifest.model_copy(update={"slices": tuple(slices)})
+        finished = tuple(tuple(map(copied, lists)) for lists in manifest.finished)
+        return manifest.model_copy(update={"slices": tuple(slices), "finished": finished})
 
     def _taken(self, name: str) -> InvalidArgument:
         return InvalidArgument(f"{self._store.place} has a savepoint {name} already: write another name, or delete it")

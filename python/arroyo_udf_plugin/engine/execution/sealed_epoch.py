@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from ...errors import ArroyoUdfError
@@ -37,6 +38,7 @@ class SealedEpoch:
         self.committed: Manifest | None = None
         self._epoch, self._files = epoch, files
         self._rows: list[dict[str, Json]] = [{} for _ in snapshots]  # what sinks have made durable, by name
+        self._lists: Sequence[tuple[StateFile, bytes]] = ()
         number, parts = epoch.epoch, before.parts_files
         self._states = [
             [
@@ -70,6 +72,10 @@ class SealedEpoch:
         has_new = any(snapshot.sealed for snapshot in self.snapshots) or any(state.has_new for state in self._each())
         return not has_new and _content(self.before) == _content(self.whole)
 
+    def add_lists(self, epoch: Manifest, lists: Sequence[tuple[StateFile, bytes]]) -> None:
+        """epoch: with lists of partitions that have been read. lists: those that are not stored yet."""
+        self._epoch, self._lists = epoch, lists
+
     def stage(self) -> None:
         """Makes rows and states durable, all at once. Raises the first error."""
         jobs: list[Callable[[], None]] = []
@@ -80,6 +86,7 @@ class SealedEpoch:
             for place, state in enumerate(states):
                 if state is not None:
                     jobs.append(snapshot.spans.timed(("operator", place), "Async", self._storing(state)))
+        jobs += [partial(self._files.store.put, file.name, data) for file, data in self._lists]
         _side_by_side(jobs)
 
     def _storing(self, state: StagedState) -> Callable[[], None]:
@@ -99,7 +106,8 @@ class SealedEpoch:
             if isinstance(rows, Discardable):
                 with contextlib.suppress(ArroyoUdfError, OSError):
                     rows.discard()
-        for name in (name for state in self._each() for name in state.own_names):
+        own = [name for state in self._each() for name in state.own_names]
+        for name in (*own, *(file.name for file, _ in self._lists)):
             self._files.remove(name)
 
     def statistics(self) -> CheckpointStatistics:

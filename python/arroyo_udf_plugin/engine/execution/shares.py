@@ -4,7 +4,8 @@ Partitions that are read side by side (impulse) are dealt out in turn. Of others
 soon as it has read its last: so all slices are busy until the end. A slice that has none, and may get one later,
 follows the watermark of those that have.
 
-Guarantees: each partition is read by one slice, from the position that a resumed epoch has for it.
+Guarantees: each partition is read by one slice, from the position that a resumed epoch has for it. One that has been
+read is not opened again.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import threading
 from collections.abc import Mapping, Sequence
 
 from ...host.to_thread import to_thread
-from ..connectors.interface import Json, Partition, Source
+from ..connectors.interface import Json, Partition, Source, has_ended
 
 
 class Shares:
@@ -24,10 +25,10 @@ class Shares:
         self._source, self._width, self._positions = source, width, positions
         self._lock = threading.Lock()  # guards `_left`, for a moment only
         self._looking = threading.Lock()
-        names = source.partitions()
+        names = dict.fromkeys(source.partitions())
         gone = [name for name in positions if name not in names]  # the source itself says whether it needs them
         self._known = dict.fromkeys([*gone, *names])
-        self._left = collections.deque(self._known)
+        self._left = collections.deque(name for name in self._known if not has_ended(positions.get(name, {})))
         self._times: dict[int, int | None] = {}  # watermarks of slices
         self._busy: set[int] = set()  # slices that read
 

@@ -44,9 +44,9 @@ has not left. A step has at least the results of one moment, except for a window
 
 What a row contributes is computed before, by the query in front, where a row that cannot be computed fails alone.
 
-How it is part of a pipeline (operators/grouped.py, execution/exchange.py). Rows of one key are in one slice: each row is
-of a key group (key_groups.py), and each slice has some groups. A slice sends rows of other groups to the slice that has
-them; its windows take the lowest watermark of all slices; those that are idle or at their end hold nothing back.
+How it is part of a pipeline (operators/grouped.py, execution/exchange.py). Rows of one key are in one slice: each row
+is of a key group (key_groups.py), and each slice has some groups. A slice sends rows of other groups to the slice that
+has them; its windows take the lowest watermark of all slices; those that are idle or at their end hold nothing back.
 
 A window closes once. With an allowed lateness, its operator takes each watermark as that much earlier, and tells those
 that follow it the earlier one: the window stays open for rows that come late, and its results are not behind the

@@ -82,6 +82,10 @@ class KeptRows:
         """How many have gone, if these are the first ones."""
         return 0 if self.notes is None else self.notes.count(1)
 
+    def restored(self) -> KeptRows:
+        """As `restore` takes it."""
+        return KeptRows(KeptPart(self.rows, self.part.place), notes=self.notes)
+
     def chosen(self, mask: pa.BooleanArray) -> KeptRows:
         """Some of the rows, which are written anew."""
         notes = None if self.notes is None else noted(self.noted.filter(mask))

@@ -16,7 +16,6 @@ from .sessions import Sessions
 from .spans import Session
 from .storage import StorageLimits
 
-
 OpenWindows = WindowPanes | Sessions | Joined | IntervalJoined | Collected | First | LookedBack
 
 

@@ -20,8 +20,8 @@ from typing import Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .key_groups import GroupRange, KeyGroups
 from .kept import KeptPart, KeptRows
+from .key_groups import GroupRange, KeyGroups
 from .opened import OpenWindows
 from .results import Step
 from .spans import later
@@ -118,7 +118,10 @@ class Portions:
         if others:
             kept = [part for portion in self._portions for part in portion.windows.kept()]
             windows = self._open()
-            windows.restore([KeptRows(KeptPart(part.rows, part.part.place), notes=part.notes) for part in kept], first.windows.closed)
+            windows.restore(
+                [KeptRows(KeptPart(part.rows, part.part.place), notes=part.notes) for part in kept],
+                first.windows.closed,
+            )
             self._portions = [_Portion([self._range], windows)]
 
     # ---- Checkpoints ----

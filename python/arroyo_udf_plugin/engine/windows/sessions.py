@@ -7,8 +7,7 @@ sessions are over.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,7 +15,7 @@ import pyarrow.compute as pc
 from ..datafusion.feed import TABLE
 from ..datafusion.tokens import quoted
 from .grouping import BatchQuery, Grouping, GroupingPlan
-from .kept import KeptPart, KeptRows
+from .kept import KeptRows
 from .numbering import Numbered, numbered
 from .panes import WAITING_ROWS
 from .results import Results, Step

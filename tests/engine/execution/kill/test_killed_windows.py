@@ -26,7 +26,9 @@ SLIDE, WIDTH = 50, 150  # milliseconds, as event times are
 
 class KillingWindows(Killing):
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder, folder / "none", {"type": "parts", "path": str(folder / "tumbled")}, str(folder / "state"))
+        super().__init__(
+            folder, folder / "none", {"type": "parts", "path": str(folder / "tumbled")}, str(folder / "state")
+        )
         self._widths = itertools.cycle((2, 3, 1))
         windows: dict[str, Any] = {"type": "windows", "time": "t", "keys": ["k"], "after": "source"}
         join = {
@@ -37,16 +39,26 @@ class KillingWindows(Killing):
             "time": "t",
             "select": {"k": "a.k", "n": "a.n", "m": "b.m", "ends": "a.ends"},
         }
-        ended = {"k": "k", "n": "n", "s": "s", "t": "t", "ends": "CAST(w.\"end\" AS BIGINT) / 1000000"}
+        ended = {"k": "k", "n": "n", "s": "s", "t": "t", "ends": 'CAST(w."end" AS BIGINT) / 1000000'}
         del self._description["dead_letters"]
         self._description |= {
             "event_time": {"column": "t"},
             "operators": [
                 windows
-                | {"name": "tumbled", "width": SLIDE / 1000, "column": "w", "aggregates": {"n": "count(*)", "s": "sum(x)"}},
+                | {
+                    "name": "tumbled",
+                    "width": SLIDE / 1000,
+                    "column": "w",
+                    "aggregates": {"n": "count(*)", "s": "sum(x)"},
+                },
                 {"type": "sql", "name": "tumbling", "after": "tumbled", "select": ended},
                 windows
-                | {"name": "hopping", "width": WIDTH / 1000, "slide": SLIDE / 1000, "aggregates": {"m": "count(DISTINCT x)"}},
+                | {
+                    "name": "hopping",
+                    "width": WIDTH / 1000,
+                    "slide": SLIDE / 1000,
+                    "aggregates": {"m": "count(DISTINCT x)"},
+                },
                 join | {"name": "joined"},
             ],
             "sinks": [

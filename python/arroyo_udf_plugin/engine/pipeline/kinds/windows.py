@@ -29,7 +29,9 @@ NONE: Mapping[str, Aggregate] = {}
 
 
 class Windows(WaitingOperator):
-    """An operator: rows in windows of event time, as GROUP BY has them. With `keys`, each slice has some of them; without, the first slice has all.
+    """An operator: rows in windows of event time, as GROUP BY has them.
+
+    With `keys`, each slice has some of them; without, the first slice has all.
 
     Its rows are the windows' results: the keys, the window, the aggregates, and the last moment of the window as their
     event time.
