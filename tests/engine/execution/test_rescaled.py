@@ -1,6 +1,7 @@
 """Windows in several slices, sealed at any moment and resumed in another number of slices, against a sum over rows.
 
-A seed decides in which order slices read, receive, close windows and are sealed. What was done behind the seals is lost.
+A seed decides in which order slices read, receive, close windows and are sealed. What was done behind the seals is
+lost.
 """
 
 from __future__ import annotations

@@ -431,7 +431,7 @@ class Slice:
         """Whether nothing is under way, nor comes from other slices. Tells these as soon as nothing more goes there."""
         drained: list[bool] = []  # whether nothing more comes from each operator
         for place, operator in enumerate(self.operators):
-            is_over = all(drained[before] for before in self._routes.inputs(place) if not is_source(before))
+            is_over = all(drained[at] for at in self._routes.inputs(place) if at is not None and at >= 0)
             if is_over and place in self._exchanges:
                 self._exchanges[place].end(is_last=False)
                 is_over = self._exchanges[place].is_over

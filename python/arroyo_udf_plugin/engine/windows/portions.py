@@ -20,7 +20,7 @@ from typing import Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .kept import KeptPart, KeptRows
+from .kept import KeptRows
 from .key_groups import GroupRange, KeyGroups
 from .opened import OpenWindows
 from .results import Step
@@ -116,12 +116,9 @@ class Portions:
             return
         first, *others = self._portions
         if others:
-            kept = [part for portion in self._portions for part in portion.windows.kept()]
+            kept = [part.restored() for portion in self._portions for part in portion.windows.kept()]
             windows = self._open()
-            windows.restore(
-                [KeptRows(KeptPart(part.rows, part.part.place), notes=part.notes) for part in kept],
-                first.windows.closed,
-            )
+            windows.restore(kept, first.windows.closed)
             self._portions = [_Portion([self._range], windows)]
 
     # ---- Checkpoints ----
