@@ -1,6 +1,6 @@
 """The first row of each key within a time: duplicates are left out.
 
-    rows ──► kept by their event time ──► a watermark passes them: those whose key has had no row for `ttl` ──► results
+    rows ──► sorted by event time ──► a watermark passes them: those whose key has had no row for `ttl` ──► results
 
 A row counts that has left: `ttl` after it, its key may have the next one. Of keys, 16 bytes are kept with the time.
 
@@ -22,16 +22,16 @@ from ..connectors.cells import CellType, decoded
 from ..datafusion.columns import MultiHash
 from ..datafusion.query import WrongQuery
 from .results import Step
-from .spans import before, is_time, later, times_of
+from .runs import SortedRuns, cuts
+from .spans import before, is_time, later, nanoseconds, times_of
 from .storage import Storage, StorageLimits
-from .timed_rows import AT, TimedRows, steps
+from .timed_rows import TimedRows
 
 _KEY, _TIME = pa.field("__key", pa.binary(16)), pa.field("__time", pa.timestamp("ns"))
 _KNOWN = pa.schema([_KEY, _TIME])
 _KNOWN_ROW = pa.field("__known", pa.list_(pa.struct(list(_KNOWN))))
 _BUCKETS = 8  # of what is known
 _SHORTEST = 1_000_000_000  # of them
-_WAITING = 10_000_000_000  # of rows that wait
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +48,7 @@ class FirstRows:
 
     @property
     def length(self) -> int:
-        return self.ttl + _WAITING
+        return self.ttl + 1
 
 
 class First:
@@ -77,7 +77,8 @@ class First:
         self.watermark: int | None = None
         self.closed: int | None = None
         self._storage = Storage(limits)
-        self._rows = TimedRows(self._storage, given, given.get_field_index(asked.time), _WAITING, 0)
+        place = given.get_field_index(asked.time)
+        self._rows = SortedRuns(self._storage, lambda rows: nanoseconds(rows.column(place)))
         self._known = TimedRows(self._storage, _KNOWN, 1, max(asked.ttl // _BUCKETS, _SHORTEST), asked.ttl)
 
     # ---- Rows ----
@@ -96,26 +97,23 @@ class First:
             self.watermark = later(self.watermark, self._rows.last + 1)
         if self.watermark is None:
             return
-        for until in steps([self._rows], self.closed, self.watermark):
-            results = list(self._first(self._rows.between(self.closed, until)))
-            self._rows.forget(until)
+        for until in cuts(self._rows.before(self.watermark), self.watermark):
+            results = list(self._first(self._rows.take(until)))
             self._known.forget(until)
             self.closed = until
             yield results
-        if all_of_them:
-            self._rows.forget()
 
     def _first(self, new: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Those of these rows that are the first ones."""
         if not new:
             return
-        table = pa.Table.from_batches(new)
-        (rows,) = table.take(pc.sort_indices(table.column(AT.name))).combine_chunks().to_batches()
+        (rows,) = pa.Table.from_batches(new).combine_chunks().to_batches()
+        rows = rows.take(pc.sort_indices(self._rows.times(rows)))
+        times = self._rows.times(rows)
         keys = self._hash(*map(_decoded, (rows.column(place) for place in self._keys)))
         encoded = keys.dictionary_encode()
         latest = self._latest(encoded.dictionary)
         chosen = []
-        times = rows.column(AT.name)
         for place, (key, time) in enumerate(zip(encoded.indices.to_pylist(), times.to_pylist(), strict=True)):
             before = latest.get(key)
             if before is None or time >= before + self._ttl:
@@ -125,7 +123,7 @@ class First:
             places = pa.array(chosen, pa.int64())
             known = [keys.take(places), times_of(times.take(places), _TIME.type)]
             self._known.add(pa.RecordBatch.from_arrays(known, schema=_KNOWN))
-            yield rows.take(places).select(range(len(self.schema)))
+            yield rows.take(places)
 
     def _latest(self, keys: pa.Array) -> dict[int, int]:
         """When those that are known had their latest row, by their places."""
@@ -143,12 +141,9 @@ class First:
     # ---- Checkpoints ----
 
     def kept(self) -> Iterator[pa.RecordBatch]:
-        for batch, _ in self._rows.kept():
-            if self.closed is not None:
-                batch = batch.filter(pc.greater_equal(self._rows.at(batch), self.closed))
-            if batch.num_rows:
-                columns = [*batch.columns, pa.nulls(batch.num_rows, _KNOWN_ROW.type)]
-                yield pa.RecordBatch.from_arrays(columns, schema=self.kept_schema)
+        for batch in self._rows.kept():
+            columns = [*batch.columns, pa.nulls(batch.num_rows, _KNOWN_ROW.type)]
+            yield pa.RecordBatch.from_arrays(columns, schema=self.kept_schema)
         for batch, _ in self._known.kept():
             keys = pa.StructArray.from_arrays(batch.columns, fields=list(_KNOWN))
             together = pa.ListArray.from_arrays(pa.array([0, len(keys)], pa.int32()), keys)
