@@ -108,7 +108,7 @@ def test_keys_of_sessions_may_be_anything(aggregates: dict[str, str], monkeypatc
         "l": pa.array(values, pa.list_(pa.int64())),
         "s": pa.array([{"a": {"b": value[0]}, "c": len(value)} if value else None for value in values]),
         "d": pa.array([str(value) for value in values]).dictionary_encode(),
-        "h": pa.array([value and len(value) for value in values], pa.float32()).cast(pa.float16()),
+        "h": pa.array([None if value is None else len(value) for value in values], pa.float32()).cast(pa.float16()),
         "x": pa.array(range(7)),
         "t": pa.array([0, 1, 2, 3, 4, 100, 200], pa.timestamp("ns")),
     }
