@@ -13,7 +13,7 @@ from window_rows import add, closed
 
 from arroyo_udf_plugin.engine.connectors.cells import CellType
 from arroyo_udf_plugin.engine.datafusion.query import WrongQuery
-from arroyo_udf_plugin.engine.windows import first_rows, timed_rows
+from arroyo_udf_plugin.engine.windows import first_rows, runs
 from arroyo_udf_plugin.engine.windows.first_rows import First, FirstRows
 from arroyo_udf_plugin.engine.windows.storage import StorageLimits
 
@@ -96,14 +96,12 @@ def run(steps: list[Step], ttl: int, limits: StorageLimits) -> tuple[Told, int]:
 def test_first_rows_equal_a_plain_loop(steps: list[Step], ttl: int, width: int, memory: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(first_rows, "_SHORTEST", width)
-        patch.setattr(first_rows, "_WAITING", width)
-        patch.setattr(timed_rows, "WAITING_ROWS", 5)
+        patch.setattr(runs, "WAITING_ROWS", 5)
         assert run(steps, ttl, StorageLimits(memory=memory)) == expected(steps, ttl)
 
 
 def test_keys_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(first_rows, "_SHORTEST", 1)
-    monkeypatch.setattr(first_rows, "_WAITING", 1)
     own = First(FirstRows("t", ("m",), 80), SCHEMA)
     most = 0
     for time in range(0, 2_000, 10):

@@ -13,7 +13,7 @@ from window_rows import add, closed
 
 from arroyo_udf_plugin.engine.connectors.cells import CellType
 from arroyo_udf_plugin.engine.datafusion.query import WrongQuery
-from arroyo_udf_plugin.engine.windows import look_back, timed_rows
+from arroyo_udf_plugin.engine.windows import runs
 from arroyo_udf_plugin.engine.windows.look_back import LookBackRows, LookedBack
 from arroyo_udf_plugin.engine.windows.storage import StorageLimits
 
@@ -106,16 +106,14 @@ def run(steps: list[Step], ttl: int, limits: StorageLimits) -> tuple[list[tuple[
 
 
 @settings(max_examples=60, deadline=None)
-@given(steps=STEPS, ttl=st.integers(1, 30), width=st.sampled_from([1, 4, 100]), memory=st.sampled_from([1, 1 << 20]))
-def test_looking_back_equals_a_plain_loop(steps: list[Step], ttl: int, width: int, memory: int) -> None:
+@given(steps=STEPS, ttl=st.integers(1, 30), few=st.sampled_from([1, 4, 100]), memory=st.sampled_from([1, 1 << 20]))
+def test_looking_back_equals_a_plain_loop(steps: list[Step], ttl: int, few: int, memory: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(look_back, "_WAITING", width)
-        patch.setattr(timed_rows, "WAITING_ROWS", 5)
+        patch.setattr(runs, "WAITING_ROWS", few)
         assert run(steps, ttl, StorageLimits(memory=memory)) == expected(steps, ttl)
 
 
-def test_rows_of_a_key_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(look_back, "_WAITING", 1)
+def test_rows_of_a_key_are_forgotten() -> None:
     own = LookedBack(asked(80, keys=("k",), functions={"before": "lag(v) OVER (PARTITION BY k ORDER BY t)"}), SCHEMA)
     most = 0
     for time in range(0, 1_000, 10):

@@ -19,7 +19,6 @@ from window_rows import ROWS, SCHEMA, grouping
 from arroyo_udf_plugin.engine.windows import (
     first_rows,
     interval_joining,
-    look_back,
     panes,
     runs,
     session_pieces,
@@ -71,9 +70,8 @@ def _few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "WAITING_ROWS", FEW)
     monkeypatch.setattr(panes, "_MANY", 1)
     monkeypatch.setattr(tiers, "_FACTOR", 2)
-    for module, name in ((first_rows, "_WAITING"), (first_rows, "_SHORTEST"), (look_back, "_WAITING")):
-        monkeypatch.setattr(module, name, 1)
-    monkeypatch.setattr(interval_joining, "_SHORTEST", 1)
+    for module in (first_rows, interval_joining):
+        monkeypatch.setattr(module, "_SHORTEST", 1)
 
 
 def schema_of(kind: str) -> pa.Schema:

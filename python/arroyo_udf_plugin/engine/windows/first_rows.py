@@ -1,6 +1,6 @@
 """The first row of each key within a time: duplicates are left out.
 
-    rows ──► kept by their event time ──► a watermark passes them: those whose key has had no row for `ttl` ──► results
+    rows ──► sorted by event time ──► a watermark passes them: those whose key has had no row for `ttl` ──► results
 
 A row counts that has left: `ttl` after it, its key may have the next one. Of keys, 16 bytes are kept with the time.
 
@@ -23,9 +23,10 @@ from ..datafusion.columns import MultiHash
 from ..datafusion.query import WrongQuery
 from .kept import KeptRows
 from .results import Step
-from .spans import before, is_time, later, times_of
+from .runs import SortedRuns, cuts
+from .spans import before, is_time, later, nanoseconds, times_of
 from .storage import Storage, StorageLimits
-from .timed_rows import AT, TimedRows, steps
+from .timed_rows import TimedRows
 
 _KEY, _TIME = pa.field("__key", pa.binary(16)), pa.field("__time", pa.timestamp("ns"))
 _KNOWN = pa.schema([_KEY, _TIME])
@@ -33,7 +34,6 @@ KNOWN_KEYS = "__known"
 _KNOWN_ROW = pa.field(KNOWN_KEYS, pa.list_(pa.struct(list(_KNOWN))))
 _BUCKETS = 8  # of what is known
 _SHORTEST = 1_000_000_000  # of them
-_WAITING = 10_000_000_000  # of rows that wait
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,7 +50,7 @@ class FirstRows:
 
     @property
     def length(self) -> int:
-        return self.ttl + _WAITING
+        return self.ttl + 1
 
 
 class First:
@@ -79,7 +79,8 @@ class First:
         self.watermark: int | None = None
         self.closed: int | None = None
         self._storage = Storage(limits)
-        self._rows = TimedRows(self._storage, given, given.get_field_index(asked.time), _WAITING, 0)
+        place = given.get_field_index(asked.time)
+        self._rows = SortedRuns(self._storage, lambda rows: nanoseconds(rows.column(place)))
         self._known = TimedRows(self._storage, _KNOWN, 1, max(asked.ttl // _BUCKETS, _SHORTEST), asked.ttl)
 
     # ---- Rows ----
@@ -98,26 +99,23 @@ class First:
             self.watermark = later(self.watermark, self._rows.last + 1)
         if self.watermark is None:
             return
-        for until in steps([self._rows], self.closed, self.watermark):
-            results = list(self._first(self._rows.between(self.closed, until)))
-            self._rows.forget(until)
+        for until in cuts(self._rows.before(self.watermark), self.watermark):
+            results = list(self._first(self._rows.take(until)))
             self._known.forget(until)
             self.closed = until
             yield results
-        if all_of_them:
-            self._rows.forget()
 
     def _first(self, new: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Those of these rows that are the first ones."""
         if not new:
             return
-        table = pa.Table.from_batches(new)
-        (rows,) = table.take(pc.sort_indices(table.column(AT.name))).combine_chunks().to_batches()
+        (rows,) = pa.Table.from_batches(new).combine_chunks().to_batches()
+        rows = rows.take(pc.sort_indices(self._rows.times(rows)))
+        times = self._rows.times(rows)
         keys = self._hash(*map(_decoded, (rows.column(place) for place in self._keys)))
         encoded = keys.dictionary_encode()
         latest = self._latest(encoded.dictionary)
         chosen = []
-        times = rows.column(AT.name)
         for place, (key, time) in enumerate(zip(encoded.indices.to_pylist(), times.to_pylist(), strict=True)):
             before = latest.get(key)
             if before is None or time >= before + self._ttl:
@@ -127,12 +125,12 @@ class First:
             places = pa.array(chosen, pa.int64())
             known = [keys.take(places), times_of(times.take(places), _TIME.type)]
             self._known.add(pa.RecordBatch.from_arrays(known, schema=_KNOWN))
-            yield rows.take(places).select(range(len(self.schema)))
+            yield rows.take(places)
 
     def _latest(self, keys: pa.Array) -> dict[int, int]:
         """When those that are known had their latest row, by their places."""
         latest: dict[int, int] = {}
-        known = [part.batch for part in self._known.kept_from(None)]
+        known = [part.batch for part in self._known.parts()]
         if not known:
             return latest
         places = pc.index_in(pa.chunked_array([batch.column(0) for batch in known]), keys)
@@ -145,8 +143,8 @@ class First:
     # ---- Checkpoints ----
 
     def kept(self) -> Iterator[KeptRows]:
-        yield from (KeptRows(part, self._form) for part in self._rows.kept_from(self.closed))
-        yield from (KeptRows(part, self._known_form) for part in self._known.kept_from(None))
+        yield from (KeptRows(part, self._form, notes) for part, notes in self._rows.parts())
+        yield from (KeptRows(part, self._known_form) for part in self._known.parts())
 
     def _form(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         columns = [*batch.columns, pa.nulls(batch.num_rows, _KNOWN_ROW.type)]
@@ -168,7 +166,7 @@ class First:
             rows, known = batch.filter(pc.invert(is_known)), batch.filter(is_known)
             if rows.num_rows:
                 own = pa.RecordBatch.from_arrays(rows.columns[:width], schema=self.schema)
-                self._rows.restore(own, None, one.place_of(rows))
+                self._rows.restore(own, one.n_gone, one.place_of(rows))
             if known.num_rows:
                 keys = known.column(width).flatten()
                 own = pa.RecordBatch.from_arrays(keys.flatten(), schema=_KNOWN)

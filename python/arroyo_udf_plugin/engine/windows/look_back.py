@@ -1,6 +1,6 @@
 """Window functions that look back at a bounded number of rows of their key: lag, moving averages.
 
-    rows ──► kept by their time ──► a watermark passes them: with the latest rows of each key, one query ──► results
+    rows ──► sorted by event time ──► a watermark passes them: with the latest rows of each key, one query ──► results
 
 Of each key, the latest `rows` rows are remembered. A key that has no row for `ttl` is forgotten: its next row is its
 first one.
@@ -25,13 +25,13 @@ from ..datafusion.tokens import quoted, tokens
 from .grouping import BatchQuery
 from .kept import KeptRows
 from .results import Step
-from .spans import before, is_time, later
+from .runs import SortedRuns, cuts
+from .spans import before, is_time, later, nanoseconds
 from .storage import Some, Storage, StorageLimits
-from .timed_rows import AT, TimedRows, steps
+from .timed_rows import AT
 
 _NEW, _PLACE = pa.field("$new", pa.bool_()), pa.field("$place", pa.int64())
 _OWN = pa.schema([_PLACE, _NEW, pa.field("$is_kept", pa.bool_()), pa.field("$latest", pa.int64())])
-_WAITING = 10_000_000_000  # nanoseconds that rows share which wait
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,7 +54,7 @@ class LookBackRows:
 
     @property
     def length(self) -> int:
-        return self.ttl + _WAITING
+        return self.ttl + 1
 
 
 class LookedBack:
@@ -85,7 +85,8 @@ class LookedBack:
         self.watermark: int | None = None
         self.closed: int | None = None
         self._storage = Storage(limits)
-        self._rows = TimedRows(self._storage, self.kept_schema, given.get_field_index(asked.time), _WAITING, 0)
+        place = given.get_field_index(asked.time)
+        self._rows = SortedRuns(self._storage, lambda rows: nanoseconds(rows.column(place)))
         self._remembered = Some(self._storage)
 
     # ---- Rows ----
@@ -105,34 +106,31 @@ class LookedBack:
             self.watermark = later(self.watermark, self._rows.last + 1)
         if self.watermark is None:
             return
-        for until in steps([self._rows], self.closed, self.watermark):
-            new = self._rows.between(self.closed, until)
-            results = list(self._looked_back(pa.Table.from_batches(new))) if new else []
-            self._rows.forget(until)
+        for until in cuts(self._rows.before(self.watermark), self.watermark):
+            new = self._rows.take(until)
+            results = list(self._looked_back(new)) if new else []
             self.closed = until
             yield results
-        if all_of_them:
-            self._rows.forget()
 
-    def _looked_back(self, new: pa.Table) -> Iterator[pa.RecordBatch]:
+    def _looked_back(self, new: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """In parts that are shorter than `ttl`: a key is not forgotten within one."""
-        new = new.take(pc.sort_indices(new.column(AT.name))).combine_chunks()
-        times = new.column(AT.name)
-        new = new.select(self.kept_schema.names)
+        (rows,) = pa.Table.from_batches(new).combine_chunks().to_batches()
+        rows = rows.take(pc.sort_indices(self._rows.times(rows)))
+        times = self._rows.times(rows)
         start = 0
         while start < len(times):
             stop = pc.sum(pc.less(times, times[start].as_py() + self._asked.ttl)).as_py()
-            yield from self._answered(new.slice(start, stop - start), times[stop - 1].as_py())
+            yield from self._answered(rows.slice(start, stop - start), times[stop - 1].as_py())
             start = stop
 
-    def _answered(self, new: pa.Table, last: int) -> Iterator[pa.RecordBatch]:
+    def _answered(self, new: pa.RecordBatch, last: int) -> Iterator[pa.RecordBatch]:
         """last: the latest time of these rows."""
         before = pa.Table.from_batches(self._remembered.batches, self.kept_schema)
         n_before, n_new = before.num_rows, new.num_rows
-        (rows,) = pa.concat_tables([before, new]).combine_chunks().to_batches()
+        (rows,) = pa.concat_tables([before, pa.Table.from_batches([new])]).combine_chunks().to_batches()
         is_new = pa.concat_arrays([pa.repeat(pa.scalar(False), n_before), pa.repeat(pa.scalar(True), n_new)])
         places = pa.array(range(rows.num_rows), pa.int64())
-        columns = [*(rows.column(place) for place in self._needed), self._rows.at(rows), is_new, places]
+        columns = [*(rows.column(place) for place in self._needed), self._rows.times(rows), is_new, places]
         answers = pa.Table.from_batches(self._answers([pa.RecordBatch.from_arrays(columns, schema=self._fed)]))
         answers = answers.take(pc.sort_indices(answers.column(_PLACE.name))).combine_chunks()
         is_known = pc.greater(answers.column("$latest"), last - self._asked.ttl)
@@ -186,20 +184,23 @@ class LookedBack:
 
     def kept(self) -> Iterator[KeptRows]:
         yield from map(KeptRows, self._remembered.parts)
-        yield from map(KeptRows, self._rows.kept_from(self.closed))
+        yield from (KeptRows(part, notes=notes) for part, notes in self._rows.parts())
 
     def restore(self, kept: Iterable[KeptRows], watermark: int | None) -> None:
         """Before all rows. watermark: `closed` of the moment when they were kept."""
         for one in kept:
             batch = one.rows
+            if one.notes is not None:
+                self._rows.restore(batch, one.n_gone, one.place_of(batch))
+                continue
             is_over = pa.repeat(pa.scalar(False), batch.num_rows)
             if watermark is not None:
-                is_over = pc.less(self._rows.at(batch), watermark)
+                is_over = pc.less(self._rows.times(batch), watermark)
             over, waiting = batch.filter(is_over), batch.filter(pc.invert(is_over))
             if over.num_rows:
                 self._remembered.add(over, one.place_of(over))
             if waiting.num_rows:
-                self._rows.restore(waiting, None, one.place_of(waiting))
+                self._rows.restore(waiting, 0, one.place_of(waiting))
         self.watermark = self.closed = watermark
 
     @property

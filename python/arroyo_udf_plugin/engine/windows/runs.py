@@ -9,6 +9,7 @@ Rows wait until there are many, and are sorted then. Such a run is never written
 has not left, is noted beside it. When more than half of it has left, the others are copied, which frees its memory.
 
 Guarantees: what adding and taking costs does not depend on how many times there are, nor on how far they are apart.
+Rows of one time are taken in the order in which they have come.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ class SortedRuns:
     """times: the times of a batch, in nanoseconds."""
 
     def __init__(self, storage: Storage, times: Times) -> None:
-        self._storage, self._times = storage, times
+        self._storage, self.times = storage, times
         self._runs: list[Run] = []
         self._waiting = Some(storage)
         self._waiting_rows = 0
@@ -127,7 +128,7 @@ class SortedRuns:
     def add(self, rows: pa.RecordBatch) -> None:
         self._waiting.add(rows)
         self._waiting_rows += rows.num_rows
-        first = pc.min(self._times(rows)).as_py()
+        first = pc.min(self.times(rows)).as_py()
         self._waiting_first = first if self._waiting_first is None else min(first, self._waiting_first)
         if self._waiting_rows >= WAITING_ROWS:
             self._sort()
@@ -138,13 +139,13 @@ class SortedRuns:
         n_rows = self._waiting_rows
         while self._runs and len(self._runs[-1]) < min(2 * n_rows, WAITING_ROWS):
             run = self._runs.pop()
-            batches.append(run.left)
+            batches.insert(0, run.left)
             n_rows += len(run)
             run.clear()
         rows = pa.Table.from_batches(batches).combine_chunks()
-        times = pa.chunked_array([self._times(batch) for batch in rows.to_batches()])
+        times = pa.chunked_array([self.times(batch) for batch in rows.to_batches()])
         for batch in rows.take(pc.sort_indices(times)).combine_chunks().to_batches():
-            self._runs.append(Run(self._storage, batch, self._times))
+            self._runs.append(Run(self._storage, batch, self.times))
         self._waiting.clear()
         self._waiting_rows, self._waiting_first = 0, None
 
@@ -166,7 +167,7 @@ class SortedRuns:
     @property
     def last(self) -> int | None:
         """The latest time of a row."""
-        waiting = [pc.max(self._times(batch)).as_py() for batch in self._waiting.batches]
+        waiting = [pc.max(self.times(batch)).as_py() for batch in self._waiting.batches]
         return max([*waiting, *(run.last for run in self._runs)], default=None)
 
     def parts(self) -> Iterator[tuple[KeptPart, bytes | None]]:
@@ -177,8 +178,8 @@ class SortedRuns:
 
     def restore(self, rows: pa.RecordBatch, n_gone: int, place: PartPlace | None) -> None:
         """Before all others. rows: of a part, of which so many have left. place: where a checkpoint has it."""
-        times = self._times(rows)
+        times = self.times(rows)
         if pc.all(pc.less_equal(times[:-1], times[1:])).as_py() is not False and rows.num_rows > n_gone:
-            self._runs.append(Run(self._storage, rows, self._times, n_gone, place))
+            self._runs.append(Run(self._storage, rows, self.times, n_gone, place))
         elif rows.num_rows > n_gone:
             self.add(rows.slice(n_gone))

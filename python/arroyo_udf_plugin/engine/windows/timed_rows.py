@@ -143,16 +143,8 @@ class TimedRows:
             for first, part in bucket.parts():
                 yield part, bucket.notes(first, part.batch.num_rows)
 
-    def kept_from(self, first: int | None) -> Iterator[KeptPart]:
-        """Those whose times are not before this one. Only parts that have others, too, are made anew."""
-        for start, bucket in sorted(self._buckets.items()):
-            for part in bucket.some.parts:
-                if first is None or start >= first:
-                    yield part
-                    continue
-                rows = part.batch.filter(pc.greater_equal(self.at(part.batch), first))
-                if rows.num_rows:
-                    yield part if rows.num_rows == part.batch.num_rows else KeptPart(rows)
+    def parts(self) -> Iterator[KeptPart]:
+        return (part for _, bucket in sorted(self._buckets.items()) for part in bucket.some.parts)
 
     @property
     def ends(self) -> dict[int, int]:
