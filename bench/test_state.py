@@ -10,7 +10,8 @@ import pyarrow as pa
 from arroyo_udf_plugin.engine.execution.staged_state import StagedState
 from arroyo_udf_plugin.engine.execution.store import LocalStore
 from arroyo_udf_plugin.engine.operators.blocks import ORIGIN, Block, Given
-from arroyo_udf_plugin.engine.operators.grouped import GroupOperator, GroupPlan
+from arroyo_udf_plugin.engine.operators.group_stage import GroupPlan
+from arroyo_udf_plugin.engine.operators.grouped import GroupOperator
 from arroyo_udf_plugin.engine.operators.state import OperatorSnapshot
 from arroyo_udf_plugin.engine.windows.grouping import Grouping
 from arroyo_udf_plugin.engine.windows.spans import Hop

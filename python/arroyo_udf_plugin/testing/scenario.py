@@ -91,6 +91,7 @@ class Straight:
 
     name = "simulated"
     routes = Routes.in_a_row(0, 1)
+    drifts = ()
 
     def __init__(self, source: Source, sink: Callable[[pa.Schema, int, Stage | None], Sink], parallelism: int) -> None:
         self.parallelism, self._sink = parallelism, sink

@@ -155,7 +155,7 @@ def test_values_after_others_fail_alone(tmp_path: Any) -> None:
     made(uri, "INSERT INTO t VALUES " + ", ".join(f"({n}, {n})" for n in range(1500)) + ", (1500, 'many')")
     lookups = Lookups(table_of(uri, "t", {"k": pa.int64()}), 1 << 20, 60)
     with contextlib.closing(lookups):
-        matches = lookups.find([pa.array(range(1501))])
+        matches = find(lookups, [pa.array(range(1501))])
     assert (len(matches.of), list(matches.failed)) == (1500, [1500])
 
 
@@ -242,6 +242,10 @@ class Asked:
         return f"{n}/{i}/{self.version}"
 
 
+def find(lookups: Lookups, keys: Sequence[pa.Array], most: int | None = None) -> Matches:
+    return lookups.answer(lookups.ask(keys), most)
+
+
 def pairs(matches: Matches) -> list[tuple[int, str]]:
     texts = matches.rows(matches.at).column("text").to_pylist()
     return list(zip(matches.of.to_pylist(), texts, strict=True))
@@ -261,7 +265,7 @@ def test_a_cache_of_any_size_answers_as_the_table(batches: list[list[int | None]
     lookups = Lookups(table, size, 60.0, lambda: 0.0)  # type: ignore[arg-type]
     for numbers in batches:
         before = len(table.keys)
-        assert pairs(lookups.find([pa.array(numbers, pa.int64())])) == wanted(table, numbers)
+        assert pairs(find(lookups, [pa.array(numbers, pa.int64())])) == wanted(table, numbers)
         asked = [key for keys in table.keys[before:] for key in keys]
         assert len(table.keys) <= before + 1
         assert len(asked) == len(set(asked)) <= len({n for n in numbers if n is not None})
@@ -282,7 +286,7 @@ def test_keys_of_several_columns(rows: list[tuple[int | None, str | None]]) -> N
     lookups = Lookups(Pairs(), 1 << 20, 60.0)  # type: ignore[arg-type]
     for _ in range(2):
         numbers, texts = (list(column) for column in zip(*rows, strict=True))
-        found = pairs(lookups.find([pa.array(numbers, pa.int64()), pa.array(texts, pa.string())]))
+        found = pairs(find(lookups, [pa.array(numbers, pa.int64()), pa.array(texts, pa.string())]))
         assert found == [
             (row, f"{n}{text}") for row, (n, text) in enumerate(rows) if n is not None and text is not None
         ]
@@ -306,11 +310,11 @@ def test_rows_are_copied_a_few_times_only(monkeypatch: pytest.MonkeyPatch) -> No
     with monkeypatch.context() as patched:
         patched.setattr(lookup_cache, "_together", counted)
         for n in range(512):
-            matches = lookups.find([pa.array([4 * n + 1])])
+            matches = find(lookups, [pa.array([4 * n + 1])])
     assert copied <= 512 * 10
     assert 1 < len(matches.pieces) < 16
     numbers = [*range(1, 2048, 4), 0, 5]
-    assert pairs(lookups.find([pa.array(numbers)])) == wanted(table, numbers)
+    assert pairs(find(lookups, [pa.array(numbers)])) == wanted(table, numbers)
     nothing = matches.rows(pa.array([None, 511, 0], pa.int64())).column("text").to_pylist()
     assert nothing == [None, table.text(2045, 0), table.text(1, 0)]
 
@@ -323,7 +327,7 @@ def test_no_more_matches_than_wanted(numbers: list[int | None], most: int) -> No
     table.wrong = {6}
     lookups = Lookups(table, 1 << 20, 60.0)  # type: ignore[arg-type]
     while numbers:
-        matches = lookups.find([pa.array(numbers, pa.int64())], most)
+        matches = find(lookups, [pa.array(numbers, pa.int64())], most)
         first, numbers = numbers[: matches.answered], numbers[matches.answered :]
         right = [None if n == 6 else n for n in first]
         assert pairs(matches) == wanted(table, right)
@@ -339,7 +343,7 @@ def test_nothing_older_than_the_age_is_used() -> None:
     for now, version in ((0.0, 0), (9.0, 0), (10.0, 1), (19.0, 1), (20.0, 2)):
         if (now, version) in ((10.0, 1), (20.0, 2)):
             table.version += 1
-        assert pairs(lookups.find([pa.array([3, 0])])) == [(0, f"3/{i}/{version}") for i in range(3)]
+        assert pairs(find(lookups, [pa.array([3, 0])])) == [(0, f"3/{i}/{version}") for i in range(3)]
     assert len(table.keys) == 3
 
 
@@ -347,11 +351,11 @@ def test_what_is_asked_for_again_stays() -> None:
     table = Asked()
     lookups = Lookups(table, 12_000, 60.0, lambda: 0.0)  # type: ignore[arg-type]
     for n in range(200):
-        lookups.find([pa.array([1, 4 * n + 5])])
+        find(lookups, [pa.array([1, 4 * n + 5])])
     asked = [key for keys in table.keys for key in keys]
     assert asked.count(1) == 1
     table.keys.clear()
-    lookups.find([pa.array([5])])
+    find(lookups, [pa.array([5])])
     assert table.keys == [[5]], "what nobody asks for is forgotten"
 
 
@@ -359,7 +363,7 @@ def test_a_key_without_rows_is_remembered() -> None:
     table = Asked()
     lookups = Lookups(table, 1 << 20, 60.0)  # type: ignore[arg-type]
     for _ in range(2):
-        assert pairs(lookups.find([pa.array([0, 8])])) == []
+        assert pairs(find(lookups, [pa.array([0, 8])])) == []
     assert table.keys == [[0, 8]]
 
 
@@ -367,7 +371,7 @@ def test_a_wrong_key_fails_alone() -> None:
     table = Asked()
     table.wrong = {6}
     lookups = Lookups(table, 1 << 20, 60.0)  # type: ignore[arg-type]
-    matches = lookups.find([pa.array([1, 6, 2, 5, 6])])
+    matches = find(lookups, [pa.array([1, 6, 2, 5, 6])])
     assert pairs(matches) == [(0, "1/0/0"), (2, "2/0/0"), (2, "2/1/0"), (3, "5/0/0")]
     assert matches.failed == {1: "a wrong value", 4: "a wrong value"}
 
@@ -375,14 +379,14 @@ def test_a_wrong_key_fails_alone() -> None:
 def test_a_database_that_does_not_answer_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     table = Asked()
     lookups = Lookups(table, 1 << 20, 60.0)  # type: ignore[arg-type]
-    lookups.find([pa.array([1])])
+    find(lookups, [pa.array([1])])
 
     def refused(keys: Sequence[pa.Array]) -> Iterator[Any]:
         table.keys.append(keys[0].to_pylist())
         raise InvalidArgument("no answer")
 
     monkeypatch.setattr(table, "rows", refused)
-    matches = lookups.find([pa.array([1, 2, 3])])
+    matches = find(lookups, [pa.array([1, 2, 3])])
     assert pairs(matches) == [(0, "1/0/0")], "what is in the cache is there"
     assert matches.failed == {1: "no answer", 2: "no answer"}
     assert table.keys == [[1], [2, 3]]

@@ -335,8 +335,8 @@ def test_states_of_slices_are_shared_out_over_another_number_of_slices() -> None
     assert states(2) == [[(zero, two)], [(one,)]]
     assert states(5) == [[(zero,)], [(one,)], [(two,)], [()], [()]]
     assert states(1) == [[every]]
-    gathered = [resumed.states(place, 2, gathered=[0]) for place in range(2)]
-    assert gathered == [([(7, 7, 7)], [every]), ([(7, 7, 7)], [()])]
+    by_keys = [resumed.states(place, 2, shared=[0]) for place in range(2)]
+    assert by_keys == [([(7, 7, 7)], [every])] * 2, "each takes its key groups of all"
     assert resumed.latest is not None
     assert resumed.latest.positions == {"p0": {"next": 3}, "p1": {"next": 3}, "p2": {"next": 3}}
     assert b"others" not in resumed.latest.written(), "older programs read epochs of one source"

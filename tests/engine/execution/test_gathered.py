@@ -14,12 +14,13 @@ from worlds import Gate, Item, MemoryStore, Story, StorySource, World, once
 from arroyo_udf_plugin.engine.connectors.source import Rows
 from arroyo_udf_plugin.engine.datafusion.query import Select
 from arroyo_udf_plugin.engine.execution.checkpoints import Epochs
-from arroyo_udf_plugin.engine.execution.gathering import RowQueue
+from arroyo_udf_plugin.engine.execution.exchange import Channel
 from arroyo_udf_plugin.engine.execution.runner import run
 from arroyo_udf_plugin.engine.execution.shares import Shares
 from arroyo_udf_plugin.engine.execution.stopping import StopRequest
 from arroyo_udf_plugin.engine.operators.blocks import Block, Columns, Given
-from arroyo_udf_plugin.engine.operators.grouped import GroupOperator, GroupPlan, GroupStage
+from arroyo_udf_plugin.engine.operators.group_stage import GroupPlan, GroupStage
+from arroyo_udf_plugin.engine.operators.grouped import GroupOperator
 from arroyo_udf_plugin.engine.operators.operator import Operator
 from arroyo_udf_plugin.engine.operators.queued import QueryPlan
 from arroyo_udf_plugin.engine.operators.routes import Routes
@@ -48,7 +49,7 @@ class Windowed(Story):
 
     @property
     def routes(self) -> Routes:
-        return Routes([None], [0], gathering=[0])
+        return Routes([None], [0], exchanging=[0], gathering=[0])
 
     def left(self, block: Block, place: int | None) -> Block:
         return block
@@ -63,7 +64,7 @@ class InFront(Windowed):
 
     @property
     def routes(self) -> Routes:
-        return Routes([None, 0], [1], gathering=[1])
+        return Routes([None, 0], [1], exchanging=[1], gathering=[1])
 
 
 def counted(world: World) -> dict[int, int]:
@@ -171,19 +172,19 @@ def test_slices_that_have_read_all_are_as_far_as_the_furthest() -> None:
 def test_rows_in_a_queue_are_taken_although_nobody_sends_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """Several wakes of a slice are one, if it was busy when they came."""
     world, sent = World(), threading.Event()
-    push, end = GroupStage.push, RowQueue.end
+    push, end = GroupStage.push, Channel.end
 
     def slowly(self: GroupStage, item: Block | Watermark) -> None:
         if isinstance(item, Block):
             assert sent.wait(60)
         push(self, item)
 
-    def ending(self: RowQueue, is_last: bool) -> None:
+    def ending(self: Channel, is_last: bool) -> None:
         end(self, is_last)
         sent.set()
 
     monkeypatch.setattr(GroupStage, "push", slowly)
-    monkeypatch.setattr(RowQueue, "end", ending)
+    monkeypatch.setattr(Channel, "end", ending)
     large = at(*[1] * STEP_ROWS)
     items: dict[str, Sequence[Any]] = {"a": [at(1)], "b": [large, large, large]}
     run(Windowed(items, world))

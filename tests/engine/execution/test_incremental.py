@@ -27,13 +27,15 @@ from arroyo_udf_plugin.engine.execution.savepoints import Savepoints
 from arroyo_udf_plugin.engine.execution.snapshot import Snapshot
 from arroyo_udf_plugin.engine.operators import state_parts
 from arroyo_udf_plugin.engine.operators.blocks import ORIGIN, Block, Given
-from arroyo_udf_plugin.engine.operators.grouped import Asked, GroupOperator, GroupPlan
+from arroyo_udf_plugin.engine.operators.group_stage import GroupPlan
+from arroyo_udf_plugin.engine.operators.grouped import GroupOperator
 from arroyo_udf_plugin.engine.windows import first_rows, look_back
 from arroyo_udf_plugin.engine.windows.collecting import Collecting, Inputs
 from arroyo_udf_plugin.engine.windows.first_rows import FirstRows
 from arroyo_udf_plugin.engine.windows.grouping import Grouping
 from arroyo_udf_plugin.engine.windows.join_query import Joining, Within
 from arroyo_udf_plugin.engine.windows.joining import Sides
+from arroyo_udf_plugin.engine.windows.key_groups import Asked
 from arroyo_udf_plugin.engine.windows.look_back import LookBackRows
 from arroyo_udf_plugin.engine.windows.spans import Hop, Session
 from arroyo_udf_plugin.engine.windows.storage import StorageLimits

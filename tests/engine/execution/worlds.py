@@ -30,7 +30,7 @@ from arroyo_udf_plugin.engine.operators.failures import Failures
 from arroyo_udf_plugin.engine.operators.operator import Operator
 from arroyo_udf_plugin.engine.operators.routes import Routes
 from arroyo_udf_plugin.engine.operators.stages import Dead
-from arroyo_udf_plugin.engine.operators.watermarks import EventClock
+from arroyo_udf_plugin.engine.operators.watermarks import DriftBound, EventClock
 from arroyo_udf_plugin.host.function import Function
 from arroyo_udf_plugin.host.policy import Policy
 
@@ -233,6 +233,7 @@ class Story:
     time_column: str | None = None
     idle_seconds: float | None = None
     sink_names: Sequence[str] = ("out",)
+    drifts: Sequence[DriftBound] = ()
     plan: CallPlan = field(init=False)
     failures: Failures = field(default_factory=Failures)
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from window_rows import add
+from window_rows import add, closed
 
 from arroyo_udf_plugin.engine.connectors.cells import CellType
 from arroyo_udf_plugin.engine.datafusion.query import WrongQuery
@@ -77,7 +77,7 @@ def run(steps: list[Step], ttl: int, limits: StorageLimits) -> tuple[Told, int]:
         if isinstance(step, Watermark):
             if own.watermark is None or step.time > own.watermark:
                 own.watermark = step.time
-                take(list(own.close()))
+                take(closed(own))
         elif step == "cut":
             kept, watermark = list(own.kept()), own.watermark
             assert own.kept_rows == sum(batch.num_rows for batch in kept)
@@ -88,7 +88,7 @@ def run(steps: list[Step], ttl: int, limits: StorageLimits) -> tuple[Told, int]:
             number += len(step)
             columns = [[row.time for row in step], [row.k for row in step], [row.m for row in step], list(numbers)]
             late += add(own, pa.RecordBatch.from_pydict(dict(zip(SCHEMA.names, columns, strict=True)), schema=SCHEMA))
-    take(list(own.close(all_of_them=True)))
+    take(closed(own, all_of_them=True))
     return found, late
 
 
@@ -110,7 +110,7 @@ def test_keys_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     for time in range(0, 2_000, 10):
         own.add(pa.RecordBatch.from_pydict({"t": [time], "k": ["a"], "m": [time], "v": [0]}, schema=SCHEMA))
         own.watermark = time
-        assert sum(batch.num_rows for batch in own.close()) == bool(time)
+        assert sum(batch.num_rows for batch in closed(own)) == bool(time)
         most = max(most, sum(len(known) for batch in own.kept() for known in batch.rows.column("__known").drop_null()))
     assert most <= (80 + 10) / 10 + 2
 
@@ -121,7 +121,7 @@ def test_cells_of_text_files_as_keys() -> None:
     cells = pa.ExtensionArray.from_storage(CellType(None), pa.array(["a", "b", "a"]))
     times = pa.array([1, 2, 3], pa.int64()).cast(pa.timestamp("ns"))
     own.add(pa.RecordBatch.from_arrays([times, cells], schema=schema))
-    (batch,) = own.close(all_of_them=True)
+    (batch,) = closed(own, all_of_them=True)
     assert batch.column("k").storage.to_pylist() == ["a", "b"]
 
 

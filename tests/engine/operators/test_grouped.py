@@ -16,7 +16,8 @@ from arroyo_udf_plugin.engine.connectors.source import Rows
 from arroyo_udf_plugin.engine.datafusion.query import Select
 from arroyo_udf_plugin.engine.operators import state
 from arroyo_udf_plugin.engine.operators.blocks import Block, Columns, Given
-from arroyo_udf_plugin.engine.operators.grouped import GroupOperator, GroupPlan
+from arroyo_udf_plugin.engine.operators.group_stage import GroupPlan
+from arroyo_udf_plugin.engine.operators.grouped import GroupOperator
 from arroyo_udf_plugin.engine.operators.stages import Dead
 from arroyo_udf_plugin.engine.operators.state_parts import StoredState
 from arroyo_udf_plugin.engine.operators.watermarks import Lowest, Watermark
@@ -100,7 +101,7 @@ def test_the_end_of_all_inputs_is_no_idleness() -> None:
     """The last results come behind it. Who takes it for idleness goes on without them, and finds them late."""
     operator = GroupOperator(plan())
     operator.start()
-    operator.expect(2)
+    operator.share(0, 2)
     operator.push(block(("a", 1, 12)))
     operator.push_watermark(5, input=0)
     operator.push_watermark(14, input=1)
@@ -124,17 +125,22 @@ def test_the_watermark_of_inputs_that_were_all_idle_holds_again() -> None:
 
 def test_a_snapshot_has_the_windows_and_the_rows_on_their_way() -> None:
     """O3, O4: of the slice that has the windows, and of another one that sends it rows."""
-    operator = GroupOperator(plan())
-    operator.start()
+    operator, other = GroupOperator(plan()), GroupOperator(plan())
+    for number, slice_ in enumerate((operator, other)):
+        slice_.share(number, 2)
+        slice_.start()
     operator.push(block(("a", 1, 1), ("a", 3, 12)))
-    operator.push_watermark(10)
-    assert taken(operator)[-1] == Watermark(10)
+    for slice_ in (operator, other):
+        slice_.push_watermark(10, input=0)
+        slice_.push_watermark(10, input=1)
+        assert taken(slice_)[-1] == Watermark(10)
     operator.push(block(("b", 5, 13)))  # it waits for its turn
-    on_their_way = GroupOperator(plan()).snapshot_of([block(("a", 7, 14), ("a", 0, 9))])
+    states = [operator.snapshot(), other.snapshot([block(("a", 7, 14), ("a", 0, 9))])]
     resumed = GroupOperator(plan())
-    resumed.start([stored(operator.snapshot()), stored(on_their_way)])
+    resumed.start(list(map(stored, states)))
     resumed.finish()
-    assert Counter(taken(resumed)) == Counter([(10, 20, "a", 2, 10, 5.0, 3), (10, 20, "b", 1, 5, 5.0, 5)])
+    results = [item for item in taken(resumed) if not isinstance(item, Watermark)]
+    assert Counter(results) == Counter([(10, 20, "a", 2, 10, 5.0, 3), (10, 20, "b", 1, 5, 5.0, 5)])
     assert resumed.stages[1].counts.late == 1
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from window_rows import add
+from window_rows import add, closed
 
 from arroyo_udf_plugin.engine.datafusion.query import WrongQuery
 from arroyo_udf_plugin.engine.windows import interval_joining, timed_rows
@@ -101,7 +101,7 @@ def run(steps: list[Step], kind: Kind, within: Within, limits: StorageLimits) ->
                 if own.watermark is not None and step.time <= own.watermark:
                     continue
                 own.watermark = step.time
-            rows = [row for batch in own.close(all_of_them=step == "end") for row in values(batch)]
+            rows = [row for batch in closed(own, all_of_them=step == "end") for row in values(batch)]
             assert all(time >= told for time, *_ in rows)
             if isinstance(step, Watermark):
                 told = step.time - Joining("t", kind, ON, SELECT, ("a", "b"), within).delay
@@ -149,7 +149,7 @@ def test_what_is_over_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
         for side in (0, 1):
             own.add(stream(side, [Row(time, time % 7, 3)]))
         own.watermark = time
-        list(own.close())
+        closed(own)
         most = max(most, own.kept_rows)
     assert most <= 2 + 2 * (160 + 20) / 10 + 2
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from window_rows import add
+from window_rows import add, closed
 
 from arroyo_udf_plugin.engine.datafusion import feed
 from arroyo_udf_plugin.engine.datafusion.query import WrongQuery
@@ -100,15 +100,15 @@ def test_a_join_equals_a_plain_one(kind: Kind, steps: list[Step]) -> None:
         if isinstance(step, Watermark):
             if own.watermark is None or step.time > own.watermark:
                 own.watermark = step.time
-                batches += own.close()
-                assert all(time >= step.time for batch in own.kept() for time, *_ in values(batch.rows, ["t"]))
+                batches += closed(own)
+                assert all(time >= step.time for batch in own.kept() for time, *_ in values(batch.left, ["t"]))
         elif step == "cut":
             kept, watermark = list(own.kept()), own.watermark
             own = joined(kind)
             own.restore(kept, watermark)
         else:
             late += add(own, stream(*step))
-    batches += own.close(all_of_them=True)
+    batches += closed(own, all_of_them=True)
     assert list(own.kept()) == []
     assert not own.size
     rows = [row for batch in batches for row in values(batch, ["t", *SELECT])]
@@ -132,7 +132,7 @@ def test_without_the_feed(monkeypatch: pytest.MonkeyPatch) -> None:
     for side, rows in ((0, [Row(1, 1, 3), Row(2, 1, 3)]), (1, [Row(1, 1, 3)])):
         own.add(stream(side, rows))
     for expected_ in ([(1, 1, 6), (1, None, None)], []):
-        assert [row for batch in own.close(all_of_them=True) for row in values(batch, SELECT)] == expected_
+        assert [row for batch in closed(own, all_of_them=True) for row in values(batch, SELECT)] == expected_
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,8 @@ from window_rows import PARTS, SCHEMA, Row, batch, grouping, shown
 
 from arroyo_udf_plugin.engine.connectors.source import Rows
 from arroyo_udf_plugin.engine.operators.blocks import Block, Columns, Given
-from arroyo_udf_plugin.engine.operators.grouped import GroupOperator, GroupPlan
+from arroyo_udf_plugin.engine.operators.group_stage import GroupPlan
+from arroyo_udf_plugin.engine.operators.grouped import GroupOperator
 from arroyo_udf_plugin.engine.operators.stages import Dead
 from arroyo_udf_plugin.engine.operators.watermarks import Watermark
 from arroyo_udf_plugin.engine.windows.joining import Joining, Sides

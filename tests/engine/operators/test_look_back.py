@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from window_rows import add
+from window_rows import add, closed
 
 from arroyo_udf_plugin.engine.connectors.cells import CellType
 from arroyo_udf_plugin.engine.datafusion.query import WrongQuery
@@ -91,7 +91,7 @@ def run(steps: list[Step], ttl: int, limits: StorageLimits) -> tuple[list[tuple[
         if isinstance(step, Watermark):
             if own.watermark is None or step.time > own.watermark:
                 own.watermark = step.time
-                take(list(own.close()))
+                take(closed(own))
         elif step == "cut":
             kept, watermark = list(own.kept()), own.watermark
             assert own.kept_rows == sum(batch.num_rows for batch in kept)
@@ -102,7 +102,7 @@ def run(steps: list[Step], ttl: int, limits: StorageLimits) -> tuple[list[tuple[
             number += len(step)
             columns = [[row.time for row in step], [row.k for row in step], numbers]
             late += add(own, pa.RecordBatch.from_pydict(dict(zip(SCHEMA.names, columns, strict=True)), schema=SCHEMA))
-    take(list(own.close(all_of_them=True)))
+    take(closed(own, all_of_them=True))
     return found, late
 
 
@@ -122,7 +122,7 @@ def test_rows_of_a_key_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     for time in range(0, 1_000, 10):
         own.add(pa.RecordBatch.from_pydict({"t": [time, time], "k": [-1, time], "v": [0, 0]}, schema=SCHEMA))
         own.watermark = time
-        list(own.close())
+        closed(own)
         most = max(most, own.kept_rows)
     assert most <= 2 + (80 // 10) + 2
 
@@ -134,7 +134,7 @@ def test_cells_of_text_files_beside_what_is_looked_at() -> None:
     cells = pa.ExtensionArray.from_storage(CellType(None), pa.array(["a", "b"]))
     times = pa.array([1, 2], pa.int64()).cast(pa.timestamp("ns"))
     own.add(pa.RecordBatch.from_arrays([times, cells], schema=schema))
-    (batch,) = own.close(all_of_them=True)
+    (batch,) = closed(own, all_of_them=True)
     assert batch.column("before").to_pylist() == [None, "a"]
 
 

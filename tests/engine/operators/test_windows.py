@@ -16,13 +16,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from window_models import DAY, Bounds, Model, SessionModel, monthly, tumbling
-from window_rows import MANY, PARTS, ROWS, SCHEMA, WINDOWS_OF_MANY, add, batch, grouping, many, shown
+from window_rows import MANY, PARTS, ROWS, SCHEMA, WINDOWS_OF_MANY, add, batch, closed, grouping, many, shown
 
 from arroyo_udf_plugin import InvalidArgument
 from arroyo_udf_plugin.engine.connectors.cells import CellType
 from arroyo_udf_plugin.engine.datafusion.feed import context
 from arroyo_udf_plugin.engine.datafusion.query import WrongQuery
-from arroyo_udf_plugin.engine.windows import panes, sessions
+from arroyo_udf_plugin.engine.windows import panes, runs, session_pieces, session_rows, sessions, tiers
 from arroyo_udf_plugin.engine.windows.grouping import Grouping
 from arroyo_udf_plugin.engine.windows.opened import opened
 from arroyo_udf_plugin.engine.windows.panes import WindowPanes
@@ -41,10 +41,11 @@ STEPS = st.lists(ROWS_OF | st.integers(-45, 65) | st.just("kept"), max_size=12)
     [
         (Hop(10, 10), tumbling(10, 10), 1),
         (Hop(12, 4), tumbling(12, 4), 1),
+        (Hop(14, 2), tumbling(14, 2), 1),
         (Months(1, 1), monthly(1, 1), 7 * DAY),
         (Months(6, 2), monthly(6, 2), 20 * DAY),
     ],
-    ids=["tumble", "hop", "months", "hop of months"],
+    ids=["tumble", "hop", "hop by a small step", "months", "hop of months"],
 )
 def test_windows_are_those_of_the_model(
     window: WindowSteps, bounds: Bounds, unit: int, aggregates: dict[str, str], monkeypatch: pytest.MonkeyPatch
@@ -52,6 +53,8 @@ def test_windows_are_those_of_the_model(
     """Whatever the batches, the watermarks and the restarts; and with merges after few rows."""
     monkeypatch.setattr(panes, "WAITING_ROWS", 5)
     monkeypatch.setattr(panes, "_FEW_ROWS", 2)
+    monkeypatch.setattr(panes, "_MANY", 0)
+    monkeypatch.setattr(tiers, "_FACTOR", 2)
     against_the_model(
         dataclasses.replace(grouping(aggregates=aggregates), window=window), lambda: Model(bounds, aggregates), unit
     )
@@ -73,7 +76,7 @@ def against_the_model(asked: Grouping, new_model: Callable[[], Model | SessionMo
             elif isinstance(step, int):
                 if model.watermark is None or step * unit > model.watermark:
                     model.watermark = windows.watermark = step * unit
-                    found = shown(windows.close())
+                    found = shown(closed(windows))
                     assert [row[1] for row in found] == sorted(row[1] for row in found)
                     assert Counter(found) == Counter(model.close())
             elif step:
@@ -81,14 +84,19 @@ def against_the_model(asked: Grouping, new_model: Callable[[], Model | SessionMo
                 model.add(rows)
                 late += add(windows, batch(rows))
                 assert late == len(model.late)
-        assert Counter(shown(windows.close(all_of_them=True))) == Counter(model.close(all_of_them=True))
+        assert Counter(shown(closed(windows, all_of_them=True))) == Counter(model.close(all_of_them=True))
 
     check()
 
 
+@pytest.mark.parametrize("few", [2, 5, 12])
 @pytest.mark.parametrize("aggregates", [PARTS, ROWS], ids=["parts", "rows"])
-def test_sessions_are_those_of_the_model(aggregates: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sessions, "WAITING_ROWS", 5)
+def test_sessions_are_those_of_the_model(
+    aggregates: dict[str, str], few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """few: pieces that are compared with the others at once, and rows that leave in a step."""
+    for module in (sessions, session_pieces, session_rows, runs):
+        monkeypatch.setattr(module, "WAITING_ROWS", few)
     asked = dataclasses.replace(grouping(aggregates=aggregates), window=Session(10))
     against_the_model(asked, lambda: SessionModel(10, aggregates))
 
@@ -109,7 +117,7 @@ def test_keys_of_sessions_may_be_anything(aggregates: dict[str, str], monkeypatc
         windows = opened(Grouping("t", Session(10), keys=keys, aggregates=aggregates), rows.schema)
         for row in range(7):
             windows.add(rows.slice(row, 1))
-        found = pa.Table.from_batches(windows.close(all_of_them=True))
+        found = pa.Table.from_batches(closed(windows, all_of_them=True))
         wanted: dict[Any, int] = Counter()
         for row, time in enumerate([0, 1, 2, 3, 4, 100, 200]):
             wanted[str([rows.column(key)[row].as_py() for key in keys]), time // 50] += 1
@@ -130,10 +138,10 @@ def test_keys_of_sessions_may_be_anything(aggregates: dict[str, str], monkeypatc
 def test_a_row_is_late_when_its_last_window_is_closed() -> None:
     windows = WindowPanes(grouping(12, 4), SCHEMA)
     windows.watermark = 12
-    assert not list(windows.close())
+    assert not closed(windows)
     assert add(windows, batch([("a", 1, 0)])) == 1
     assert add(windows, batch([("a", 1, 4), ("a", 1, 3), ("a", 1, 30)])) == 1
-    assert [row[:2] for row in shown(windows.close(all_of_them=True))] == [
+    assert [row[:2] for row in shown(closed(windows, all_of_them=True))] == [
         (4, 16),
         *[(n, n + 12) for n in (20, 24, 28)],
     ]
@@ -143,9 +151,9 @@ def test_windows_are_over_when_the_watermark_reaches_their_end() -> None:
     windows = WindowPanes(grouping(), SCHEMA)
     windows.add(batch([("a", 1, 9)]))
     windows.watermark = 9
-    assert not list(windows.close())
+    assert not closed(windows)
     windows.watermark = 10
-    assert shown(windows.close()) == [(0, 10, "a", 1, 1, 1.0, None)]
+    assert shown(closed(windows)) == [(0, 10, "a", 1, 1, 1.0, None)]
     assert windows.size == 0
 
 
@@ -159,7 +167,7 @@ def test_parts_stay_small() -> None:
     for _ in range(123):
         windows.add(rows)
     assert sum(one.num_rows for one in windows.kept()) < 20_000
-    assert sum(row[3] for row in shown(windows.close(all_of_them=True))) == 123 * 8192
+    assert sum(row[3] for row in shown(closed(windows, all_of_them=True))) == 123 * 8192
 
 
 # ---- Where it is kept ----
@@ -184,7 +192,7 @@ def test_what_is_more_than_the_limit_is_in_files(
     assert pa.total_allocated_bytes() - before < 10 << 20
     assert resumed.size > 12 << 20
     for one in (windows, resumed):
-        found = shown(one.close(all_of_them=True))
+        found = shown(closed(one, all_of_them=True))
         half = 20 * MANY // 2
         ends = {row[:2] for row in found}
         assert sorted(found) == sorted((*end, key, half, half) for end in ends for key in "ab")
@@ -247,7 +255,7 @@ def test_min_and_max_of_nan_do_not_depend_on_the_order(
         for value in values:
             columns = [pa.array(["a"]), pa.array([value], type_), pa.array([1], pa.timestamp("ns"))]
             windows.add(pa.RecordBatch.from_arrays(columns, schema=schema))
-        (found,) = windows.close(all_of_them=True)
+        (found,) = closed(windows, all_of_them=True)
         assert found.schema.field("low").type == type_
         assert str([found.column(name)[0].as_py() for name in aggregates]) == "[-1.0, nan, nan, 1.0]"
 
@@ -278,7 +286,7 @@ def test_aggregates_in_parts_are_those_of_datafusion(monkeypatch: pytest.MonkeyP
     for row in range(4):
         windows.add(rows.slice(row, 1))
     assert sum(batch.num_rows for batch in windows.kept()) < 4
-    (found,) = windows.close(all_of_them=True)
+    (found,) = closed(windows, all_of_them=True)
     own = context()
     own.register_record_batches("input", [[rows]])
     wanted = own.sql(f"SELECT {', '.join(texts)} FROM input").to_arrow_table()
@@ -292,14 +300,14 @@ def test_what_is_counted(text: str) -> None:
     """Values that are not null, also of an expression that begins with a number."""
     windows = WindowPanes(grouping(keys=(), aggregates={"n": text, "all": "count(1)"}), SCHEMA)
     windows.add(batch([("a", 1, 1), ("a", None, 2)]))
-    assert shown(windows.close(all_of_them=True)) == [(0, 10, 1, 2)]
+    assert shown(closed(windows, all_of_them=True)) == [(0, 10, 1, 2)]
 
 
 def test_times_with_centuries_between_them() -> None:
     """Their distance needs more than 64 bits."""
     windows, century = WindowPanes(grouping(keys=(), aggregates={"n": "count(*)"}), SCHEMA), 3_155_760_000_000_000_000
     windows.add(batch([("a", 1, -2 * century - 3), ("a", 1, 2 * century + 5), ("a", 1, 3)]))
-    assert shown(windows.close(all_of_them=True)) == [
+    assert shown(closed(windows, all_of_them=True)) == [
         (-2 * century - 10, -2 * century, 1),
         (0, 10, 1),
         (2 * century, 2 * century + 10, 1),
@@ -323,7 +331,7 @@ def test_months_of_all_times_that_are_usable() -> None:
     windows.watermark = bounded(-(1 << 63), asked.window)
     windows.add(batch([("a", 1, last), ("a", 1, -last)]))
     windows.watermark = bounded(1 << 63, asked.window)
-    found = [[str(pa.scalar(bound, pa.timestamp("ns")))[:10] for bound in row[:2]] for row in shown(windows.close())]
+    found = [[str(pa.scalar(bound, pa.timestamp("ns")))[:10] for bound in row[:2]] for row in shown(closed(windows))]
     assert found == [
         ["1677-10-01", "1678-04-01"],
         ["1678-01-01", "1678-07-01"],

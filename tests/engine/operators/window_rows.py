@@ -41,6 +41,11 @@ def add(windows: Any, rows: pa.RecordBatch) -> int:
     return int(late.true_count)
 
 
+def closed(windows: Any, all_of_them: bool = False) -> list[pa.RecordBatch]:
+    """The results of all steps."""
+    return [batch for step in windows.close(all_of_them) for batch in step]
+
+
 def shown(found: Iterator[pa.RecordBatch] | Sequence[pa.RecordBatch]) -> list[tuple[Any, ...]]:
     """Each result: start and end of its window, and the values of the other columns but the time."""
     rows = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import itertools
 import sqlite3
@@ -151,7 +152,9 @@ def taken(operator: Operator) -> tuple[list[Any], list[Any]]:
     """Rows, and dead letters."""
     found: list[Any] = []
     dead: list[Any] = []
-    while operator.is_ready:
+    while operator.held_rows:
+        for stage in operator.waiting:
+            asyncio.run(stage.wait_results())
         for item in operator.take():
             if isinstance(item, Block):
                 found += zip(*(column.to_pylist() for column in item.rows.columns), strict=True)

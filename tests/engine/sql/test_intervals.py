@@ -95,6 +95,33 @@ def test_what_does_not_fit_on_the_disk_fails(both: dict[str, pa.Table]) -> None:
         run(f"{table('a')} {table('b')} {text}")
 
 
+def test_a_table_that_is_read_faster_waits_for_the_other_one() -> None:
+    """Else all of it would have to be kept until the other one has come so far. Of one table, a batch has twenty times
+    as much event time as of the other one."""
+    fast = [[(n % 7, x, 30_000 * n + 60 * x) for x in range(500)] for n in range(20)]
+    slow = [[(n % 7, n, 1_500 * n)] for n in range(400)]
+    for name, files in (("a", fast), ("b", slow)):
+        for number, part in enumerate(files, 100):  # their names are in this order
+            write(name, part, number)
+    limits = "SET memory_limit = '20kB'; SET disk_limit = '100kB';"
+    query = "SELECT a.x, b.x AS y FROM a JOIN b ON a.k = b.k AND b.t BETWEEN a.t AND a.t + INTERVAL '2 seconds'"
+    text = f"{table('a')} {table('b')} INSERT INTO out {query};"
+    with pytest.raises(ArroyoUdfError, match="set a higher limit, or shorter windows or intervals"):
+        run(f"{limits} SET max_drift = '1 hour'; {text}")
+    assert late(run(f"{limits} {text}")) == 0
+    assert rows() == sorted(
+        (
+            {"x": x, "y": y}
+            for part in fast
+            for ((other, y, later),) in slow
+            if other == part[0][0]
+            for _, x, time in part
+            if 0 <= later - time <= 2_000
+        ),
+        key=str,
+    )
+
+
 def test_late_rows_are_counted() -> None:
     """The watermark before a batch decides: each file is one."""
     write("a", [(1, 1, 0), (1, 2, 100_000)])

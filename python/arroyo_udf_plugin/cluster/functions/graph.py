@@ -76,7 +76,7 @@ def _operators(planned: Planned) -> list[_Box]:
     boxes = []
     for place, (operator, name) in enumerate(zip(pipeline.operators, operator_names(pipeline), strict=True)):
         inputs = routes.inputs(place)
-        kinds = operator.edges or ["Shuffle" if place in routes.gathering else "Forward"] * len(inputs)
+        kinds = operator.edges or ["Shuffle" if place in routes.exchanging else "Forward"] * len(inputs)
         own = [next(calls) for _ in getattr(operator, "calls", ())]
         edges = list(zip(inputs, kinds, strict=True))
         boxes.append(_Box(operator.node(own), operator.label(name), routes.is_alone(place), edges))

@@ -24,7 +24,7 @@ disk.py                                the steps by which what is written become
 unnamed.py                             files without a name, for data that is too large to stay in memory
 interrupt.py, read_ahead.py            waiting that does not hold up an event loop, and can be ended
 database.py, table_types.py            what SQLite and PostgreSQL have in common; table_target.py: where rows go
-lookup_table.py, lookup_cache.py, lookup_types.py     a table in which rows look up others
+lookup_table.py, lookup_queries.py, lookup_cache.py, lookup_types.py     a table in which rows look up others
 piece.py                               what every reader of a file yields
 blocks.py                              bytes of text as whole records
 delimited.py, json_lines.py            one format each, in and out; text_lines.py: lines as they are

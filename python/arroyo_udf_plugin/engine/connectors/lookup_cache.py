@@ -1,13 +1,16 @@
 """Rows of a table for batches of keys: from a cache, and for keys that are not in it, with one query.
 
+    question = lookups.ask(keys)           the query runs in another thread; without one, it is answered at once
+    matches = lookups.answer(question)     waits, unless question.is_answered
+
 The cache has two generations. An entry that is used moves to the young one. When the young generation reaches half of
 the size, it becomes the old one, and the old one is forgotten, with all entries that were not used since.
 
-Guarantees: the keys of a batch that are not in the cache are looked up in one query, each of them once. There are more
-queries only if that one fails, to find the key for which it does. No entry is used that is older than the age. A key
-without rows is remembered, too.
+Guarantees: the keys of a batch that are not in the cache are looked up in one query, each of them once (see
+lookup_queries.py). No entry is used that is older than the age when a batch asks for it. A key without rows is
+remembered, too.
 
-Assumes: one thread at a time.
+Assumes: one thread at a time. A question is answered before the next one is asked.
 """
 
 from __future__ import annotations
@@ -16,21 +19,42 @@ import bisect
 import itertools
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...errors import InvalidArgument
 from ...host.ordinals import ordinals
-from .database import WrongValue
-from .lookup_table import LookupTable, OpenLookup
+from .lookup_queries import LookupQueries, QueryAnswer
+from .lookup_table import LookupTable
 
 _PIECE_BYTES = 1 << 30  # put together; the offsets of texts end at 2 GiB
 _ENTRY_BYTES = 350  # of Python's objects, for each key
 _STEPS = 16  # of the age: what is old is looked for so often
 _is = pa.types
+
+
+@dataclass(frozen=True)
+class Question:
+    """The keys of a batch.
+
+    codes: the key of each row, by its place among `names`; null: it matches nothing. names: the distinct keys, as
+    Python has them. places: theirs in the cache. missing: those that are not in it, which `query` looks up; None: all
+    are in it. when: it was asked.
+    """
+
+    codes: pa.Array
+    names: Sequence[Any]
+    places: pa.Array
+    missing: Sequence[int]
+    query: Future[QueryAnswer] | None
+    when: float
+
+    @property
+    def is_answered(self) -> bool:
+        return self.query is None or self.query.done()
 
 
 @dataclass(frozen=True)
@@ -118,30 +142,49 @@ class Lookups:
     """A table with its cache. size, age: of the cache, in bytes and seconds. now: a clock."""
 
     def __init__(self, table: LookupTable, size: int, age: float, now: Callable[[], float] = time.monotonic) -> None:
-        self._table, self._size, self._age, self._now = table, size, age, now
-        self._opened: OpenLookup | None = None
+        self._queries = LookupQueries(table)
+        self._schema, self._size, self._age, self._now = table.schema, size, age, now
         self._young, self._old = self._new(), self._new()
         self._looked = now()  # for what is old
 
     def _new(self) -> _Generation:
-        return _Generation(self._table.schema)
+        return _Generation(self._schema)
 
     def close(self) -> None:
-        if self._opened is not None:
-            self._opened.close()
+        self._queries.close()
 
-    def find(self, keys: Sequence[pa.Array], most: int | None = None) -> Matches:
-        """keys: in the table's `key_types`. most: matches; rows beyond are not answered, but always one row is."""
+    def ask(self, keys: Sequence[pa.Array]) -> Question:
+        """keys: in the table's `key_types`. Raises InvalidArgument."""
         now = self._now()
         self._forget(now)
         codes, distinct = _coded(keys)
         names = _names(distinct)
         places = self._places(names)
-        failed: dict[int, str] = {}
+        missing: list[int] = []
         if places.null_count:
-            self._load(pc.indices_nonzero(places.is_null()).to_pylist(), distinct, names, now, failed)
-            places = self._places(names)
-        matches = self._matches(codes, places, failed, most)
+            lacking = pc.indices_nonzero(places.is_null()).to_pylist()
+            missing = [place for place in lacking if names[place] not in self._old.places]
+            if len(missing) < len(lacking):
+                self._move([names[place] for place in lacking if names[place] in self._old.places])
+                places = self._places(names)
+        query = None
+        if missing:
+            at = pa.array(missing, pa.int64())
+            query = self._queries.ask([column.take(at) for column in distinct])
+        return Question(codes, names, places, missing, query, now)
+
+    def answer(self, question: Question, most: int | None = None) -> Matches:
+        """most: matches; rows beyond are not answered, but always one row is. Raises what a query has raised."""
+        places, failed = question.places, {}
+        if question.query is not None:
+            answer = question.query.result()
+            names = [question.names[place] for place in question.missing]
+            for found in answer.found:
+                own = [names[key] for key in found.keys]
+                self._young.add(own, found.rows, found.counts, [question.when] * len(own))
+            failed = {question.missing[key]: text for key, text in answer.failed.items()}
+            places = self._places(question.names)
+        matches = self._matches(question.codes, places, failed, most)
         if self._young.size * 2 > self._size:
             self._old = self._young if self._young.size <= self._size else self._new()
             self._young = self._new()
@@ -158,18 +201,6 @@ class Lookups:
     def _places(self, names: Sequence[Any]) -> pa.Array:
         """Of keys in the young generation."""
         return pa.array(list(map(self._young.places.get, names)), pa.int64())
-
-    def _load(
-        self, lacking: list[int], distinct: Sequence[pa.Array], names: Sequence[Any], now: float, failed: dict[int, str]
-    ) -> None:
-        """Sees that the young generation has these keys. failed: gets those that could not be looked up."""
-        old = self._old
-        moved = [place for place in lacking if names[place] in old.places]
-        if moved:
-            self._move([names[place] for place in moved])
-        missing = [place for place in lacking if names[place] not in old.places] if moved else lacking
-        if missing:
-            self._ask(missing, distinct, names, now, failed)
 
     def _move(self, keys: Sequence[Any]) -> None:
         """Copies keys to the young generation: those of a piece together, which its text has room for."""
@@ -188,31 +219,7 @@ class Lookups:
                 rows = _nulls(old.schema, 0)
             self._young.add(own, rows, [n_rows for _, n_rows in spans], [old.times[key] for key in own])
 
-    def _ask(
-        self, places: list[int], distinct: Sequence[pa.Array], names: Sequence[Any], now: float, failed: dict[int, str]
-    ) -> None:
-        if self._opened is None:
-            self._opened = self._table.open()
-        try:
-            rows, of = self._opened.rows([column.take(pa.array(places, pa.int64())) for column in distinct])
-        except WrongValue as error:
-            if len(places) == 1:
-                failed[places[0]] = str(error)
-                return
-            half = len(places) // 2
-            self._ask(places[:half], distinct, names, now, failed)
-            self._ask(places[half:], distinct, names, now, failed)
-            return
-        except InvalidArgument as error:
-            failed.update(dict.fromkeys(places, str(error)))
-            return
-        counts = [0] * len(places)
-        for place in of.to_pylist():
-            counts[place] += 1
-        self._young.add([names[place] for place in places], rows, counts, [now] * len(places))
-
     def _matches(self, codes: pa.Array, places: pa.Array, failed: dict[int, str], most: int | None) -> Matches:
-        """codes: the key of each row, by its place among `places`; null: it matches nothing."""
         young = self._young
         lost = {row: failed[code] for row, code in enumerate(codes.to_pylist()) if code in failed} if failed else {}
         is_few = most is None or len(codes) <= most

@@ -196,12 +196,12 @@ class Epochs:
         return is_unused and not self._has_staged
 
     def states(
-        self, place: int, width: int, gathered: Collection[int] = ()
+        self, place: int, width: int, shared: Collection[int] = ()
     ) -> tuple[list[tuple[int | None, ...]], list[tuple[StoredState, ...]]]:
         """What slice `place` of `width` goes on from: for each source the watermarks of slices before, and for each
         operator their states.
 
-        Slice i of before goes to i mod width. Those operators that are `gathered` work in the first slice for all.
+        Slice i of before goes to i mod width. Operators that are `shared` out by keys get the states of all slices.
         Watermarks are those of all slices before: each may read now what another one has left.
         Raises InvalidArgument for a damaged state, Fenced.
         """
@@ -209,7 +209,7 @@ class Epochs:
         slices = self.latest.slices
         states = []
         for at in range(len(slices[0].operators) if slices else 0):
-            taken = slices[place::width] if at not in gathered else slices if not place else ()
+            taken = slices if at in shared else slices[place::width]
             files = [file for state in taken if (file := state.operators[at]) is not None]
             states.append(tuple(map(self._state, files)))
         return list(zip(*(state.watermarks for state in slices), strict=True)), states
@@ -326,9 +326,7 @@ class Epochs:
         number = before.epoch + 1
 
         # 1 sealed
-        first, *others = slices
-        snapshots = [first.seal(number).result()]  # before those that send it rows: see gathering.py
-        snapshots += [future.result() for future in [slice_.seal(number) for slice_ in others]]
+        snapshots = [future.result() for future in [slice_.seal(number) for slice_ in slices]]
         failpoints.reached("sealed")
         sealed = SealedEpoch(before, self._epoch(number, snapshots), snapshots, self._files, steps)
         return made_up if sealed.is_unchanged else self._finish(sealed, slices)

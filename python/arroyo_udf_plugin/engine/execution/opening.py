@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 
 from ...errors import InvalidArgument, WrongCheckpoints
 from ..connectors.interface import Sink, transactional
-from .gathering import Gathering
+from .drift import Drift
+from .exchange import Exchanges
 from .planned import PlannedPipeline
 from .retention import USUAL, Retention
 from .slice import Slice, Tell
@@ -83,13 +84,14 @@ class Opening:
         """Raises InvalidArgument for a sink that cannot have checkpoints."""
         planned, beside = self._planned, self._beside
         stage = None if self._epochs is None else self._epochs.rows
-        gathering = Gathering(planned.routes, [partial(self._wake, place) for place in range(planned.parallelism)])
+        exchanges = Exchanges(planned.routes, [partial(self._wake, place) for place in range(planned.parallelism)])
+        drift = Drift(planned.drifts, planned.parallelism)
         for place in range(planned.parallelism):
             sinks, letters = planned.sinks(place, stage), planned.letters(place, stage)
             every = sinks if letters is None else [letters, *sinks]  # no output without its dead letters
             if self._epochs is not None:
                 list(transactional(every))
-            slice_ = Slice(place, planned, gathering, every, letters, beside.tell, beside.read, beside.moved)
+            slice_ = Slice(place, planned, exchanges, drift, every, letters, beside.tell, beside.read, beside.moved)
             self.slices.append(slice_)
 
     def _wake(self, place: int) -> None:
@@ -131,10 +133,9 @@ class Opening:
     def _restore(self, epochs: Epochs, allow_changed_plugin: bool) -> None:
         if epochs.latest is None or not epochs.latest.slices:
             return
-        width, routes = len(self.slices), self._planned.routes
-        gathered = [at for at in range(len(routes.before)) if routes.is_alone(at)]
+        width, shared = len(self.slices), self._planned.routes.exchanging
         for place, slice_ in enumerate(self.slices):
-            states = epochs.states(place, width, gathered)
+            states = epochs.states(place, width, shared)
             try:
                 slice_.restore(*states, allow_changed_plugin)
             except InvalidArgument as error:  # they were read, and do not fit

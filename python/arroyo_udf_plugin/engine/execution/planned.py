@@ -14,7 +14,7 @@ from ..operators.failures import Failures
 from ..operators.operator import Operator
 from ..operators.routes import Place, Routes
 from ..operators.stages import Dead
-from ..operators.watermarks import EventClock
+from ..operators.watermarks import DriftBound, EventClock
 
 
 class PlannedInput(Protocol):
@@ -42,7 +42,7 @@ class PlannedPipeline(Protocol):
     """A pipeline.
 
     fingerprint: what must be the same for a resume. parallelism: the number of slices. inputs: the sources.
-    routes: between operators.
+    routes: between operators. drifts: how far sources may be ahead of each other.
     """
 
     @property
@@ -62,6 +62,8 @@ class PlannedPipeline(Protocol):
 
     @property
     def routes(self) -> Routes: ...
+    @property
+    def drifts(self) -> Sequence[DriftBound]: ...
 
     def operators(self) -> list[Operator]:
         """New ones for a slice, not started."""

@@ -1,9 +1,10 @@
 """One source in one slice: its readers, how far they are, and the watermark of what they have read.
 
-    partition.read ──► admit ──► hand on, then its watermark
+    partition.read ──► admit ──► hand on, then its watermark ──► wait for room, and for sources that are far behind
         one task per partition, or one for all of them in turn
 
-Guarantees: it reads only while those that follow want input. What a partition gives is handed on before anything else
+Guarantees: it reads only while those that follow want input, and no further ahead of other sources and slices than it
+may (drift.py). What a partition gives is handed on before anything else
 runs.
 Assumes: its methods are called in the slice's thread.
 """
@@ -11,6 +12,7 @@ Assumes: its methods are called in the slice's thread.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
@@ -19,9 +21,10 @@ from typing import Any, Protocol
 from ..connectors.interface import Json, Partition
 from ..connectors.source import Rows
 from ..operators.blocks import Block
-from ..operators.routes import Place
+from ..operators.routes import Place, number_of_source
 from ..operators.stages import Dead
 from ..operators.watermarks import SliceTime, Watermark
+from .drift import Drift
 from .idleness import Idleness
 from .planned import PlannedInput
 from .shares import Shares
@@ -52,7 +55,7 @@ class Taking(Protocol):
 class SourceReading:
     """input: what is read. place: of the source. shares: which partitions. slice: the number of the slice.
 
-    watermarks: of all slices before a restart.
+    watermarks: of all slices before a restart. drift: of all sources.
     """
 
     def __init__(
@@ -63,6 +66,7 @@ class SourceReading:
         slice: int,
         taking: Taking,
         watermarks: Sequence[int | None],
+        drift: Drift,
     ) -> None:
         self.place = place
         self._input, self._shares, self._slice, self._taking = input, shares, slice, taking
@@ -77,6 +81,8 @@ class SourceReading:
         times = [time for _ in range(inputs) if (time := input.event_time()) is not None]
         if times:
             self._time = SliceTime(times, watermarks)
+        is_beside = input.source.side_by_side
+        self._drifting = [drift.reader(number_of_source(place), is_beside) for _ in times]  # one for each input
 
     @property
     def watermark(self) -> int | None:
@@ -85,6 +91,11 @@ class SourceReading:
 
     def positions(self) -> Mapping[str, Json]:
         return self._positions | {name: partition.position() for name, partition in self._open.items()}
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether it waits for other sources, or for other slices."""
+        return any(reader.is_ahead for reader in self._drifting)
 
     def gave(self) -> bool:
         """Whether it has handed on rows since the last question."""
@@ -112,6 +123,9 @@ class SourceReading:
             readers = [partial(self._read_beside, name, input) for input, name in enumerate(dealt)]
         else:
             readers = [self._read_in_turn]  # type: ignore[list-item]
+        if self._time is not None:
+            for input, reader in enumerate(self._drifting):
+                reader.begin(self._time.of(input))
         for read in readers:
             task = asyncio.get_running_loop().create_task(self._reading(read))
             task.add_done_callback(lambda _: self._taking.wake())
@@ -126,6 +140,8 @@ class SourceReading:
     def look(self) -> None:
         """Tells those that follow if nothing has come for a while."""
         if self._idleness.began():
+            for reader in self._drifting:
+                reader.rest()
             self._taking.hand_on(Watermark(None), self.place)
 
     def make_room(self) -> None:
@@ -147,8 +163,9 @@ class SourceReading:
     async def _read_in_turn(self) -> None:
         source = self._input.source
         while True:
-            while (name := self._shares.next()) is not None:
-                await self._read_one(name, 0)
+            with self._counted(0):
+                while (name := self._shares.next()) is not None:
+                    await self._read_one(name, 0)
             if source.watch is None:
                 return
             self._follow()
@@ -168,9 +185,14 @@ class SourceReading:
 
     async def _read_beside(self, name: str, input: int) -> None:
         """A partition that is read beside others; its end holds no watermark back."""
-        await self._read_one(name, input)
+        with self._counted(input):
+            await self._read_one(name, input)
         if self._time is not None:
             self.hand_on_watermark(self._time.after_end(input))
+
+    def _counted(self, input: int) -> AbstractContextManager[None]:
+        """While others wait for what it reads."""
+        return contextlib.nullcontext() if self._time is None else self._drifting[input].reading(self._time.of(input))
 
     async def _read_one(self, name: str, input: int) -> None:
         """input: whose watermark its rows make rise."""
@@ -187,6 +209,8 @@ class SourceReading:
             while not self._taking.has_room_after(self.place):
                 self._room.clear()
                 await self._room.wait()
+            if self._drifting:
+                await self._drifting[input].near()
         self._positions[name] = partition.position()
         del self._open[name]
         partition.close()
@@ -205,6 +229,7 @@ class SourceReading:
                 if self._idleness.ended():  # the watermark holds again
                     time = self._time.time
                 self.hand_on_watermark(time)
+                self._drifting[input].reached(self._time.of(input))
         self._shares.reads(self._slice, self.watermark)
         self._taking.has_read(rows.batch.num_rows, n_left, dead_letters)
 

@@ -28,14 +28,16 @@ from ...host.started import Mode
 from ...host.to_thread import to_thread
 from ..connectors.interface import Sealed, Sink, transactional
 from ..operators.blocks import Block
+from ..operators.grouped import GroupOperator
 from ..operators.operator import Operator
 from ..operators.routes import Place, is_source, number_of_source, place_of_source
-from ..operators.stages import AsyncStage, Dead
+from ..operators.stages import AsyncStage, Dead, RunningStage
 from ..operators.state_parts import StoredState
 from ..operators.watermarks import Lowest, Watermark
 from .checkpoint_statistics import SliceSpans
 from .counters import NodeCounter, SliceNumbers
-from .gathering import Gathering, Inlet, Outlet
+from .drift import Drift
+from .exchange import Exchanges
 from .planned import PlannedPipeline
 from .reading import SourceReading
 from .shares import Shares
@@ -49,12 +51,13 @@ _LOST_AFTER = 1.0  # seconds without the last rows, before their plugin is asked
 class Slice:
     """Slice `place`.
 
-    gathering: how rows get from one slice to another. letters: the sink of dead letters, one of `sinks`.
+    exchanges: how rows get from one slice to another. drift: of all sources. letters: the sink of dead letters, one of
+    `sinks`.
     tell: called in the slice's thread, with its place, and "quiet" as soon as there is nothing more to read and nothing
     under way, the error that ends the slice, "ended" at its end.
     read: called with the number of rows of each batch that was read. moved: called when something begins to move,
     and when it has moved.
-    is_moving: rows are between two stages. A sink, or a database, may keep them there for a while.
+    is_moving: rows are between two stages. A sink may keep them there for a while.
     close_errors: texts of Contexts whose `close` has failed, after the end.
     """
 
@@ -62,7 +65,8 @@ class Slice:
         self,
         place: int,
         planned: PlannedPipeline,
-        gathering: Gathering,
+        exchanges: Exchanges,
+        drift: Drift,
         sinks: Sequence[Sink],
         letters: Sink | None,
         tell: Tell,
@@ -72,37 +76,26 @@ class Slice:
         self.place = place
         self.sinks = sinks
         self.operators = planned.operators()
-        self._inlets: dict[int, Inlet] = {}
-        if place:
-            self.operators = gathering.elsewhere(place, self.operators)
-        else:
-            self._inlets = gathering.inlets(self.operators)
+        self._exchanges = exchanges.of(place, self.operators)
+        self._entries = [self._exchanges.get(at, operator) for at, operator in enumerate(self.operators)]
         self._routes = planned.routes
         self.close_errors: list[str] = []
         self.is_moving = False
         self._planned, self.letters, self._tell, self._read, self._moved = planned, letters, tell, read, moved
+        self._drift = drift
         self.outputs = [sink for sink in sinks if sink is not letters]
         self.numbers = SliceNumbers(len(planned.inputs), len(self.operators), len(self.outputs))
         self._readings: dict[Place, SourceReading] = {}  # by the places of their sources
         self._watermarks: Sequence[Sequence[int | None]] = ()  # of each source, in all slices of before
-        self._merged = {
-            at: Lowest(1 + len(beside))
-            for at, beside in self._routes.beside.items()
-            if not place or not self._routes.is_absent(at)
-        }
+        self._merged = {at: Lowest(1 + len(beside)) for at, beside in self._routes.beside.items()}
         self._ended_inputs: set[tuple[int, int]] = set()  # of operators with several
-        for at in self._merged if place else ():
-            for input, before in enumerate(self._routes.inputs(at)):
-                if self._routes.is_alone(before):  # it is in the first slice
-                    self._ended_inputs.add((at, input))
-                    self._merged[at].end(input)
         self._thread = threading.Thread(target=self._run, daemon=True, name=f"arroyo-udf-slice-{place}")
         self._asked: set[Future[Snapshot]] = set()
         self._lock = threading.Lock()  # guards `_asked` and `_is_running`
         self._is_running = False
 
         self._wake = asyncio.Event()
-        self._waits: dict[tuple[Runtime, str], asyncio.Task[None]] = {}
+        self._waits: dict[tuple[RunningStage | Runtime, str], asyncio.Task[None]] = {}
         self._late: set[AsyncStage] = set()
         self._is_draining = False
         self._is_quiet = False
@@ -119,10 +112,19 @@ class Slice:
     ) -> None:
         """Before `start`; may be called again. watermarks, states: see `Epochs.states`. Raises InvalidArgument."""
         self._watermarks = watermarks
-        bound = _lowest_of(watermarks)
+        of_sources = _lowest_of(watermarks)
+        bounds: list[float | None] = []  # of the watermarks behind each operator
         for place, (operator, own) in enumerate(zip(self.operators, states, strict=True)):
-            watermark = bound if self._is_in_front(place) else math.inf
-            operator.restore(own, allow_changed_plugin=allow_changed_plugin, watermarks=watermark)
+            before = [bounds[at] if at is not None and at >= 0 else of_sources for at in self._routes.inputs(place)]
+            bound = None if None in before else min(time for time in before if time is not None)
+            if isinstance(operator, GroupOperator):
+                operator.restore(own, allow_changed_plugin=allow_changed_plugin)
+                bound = operator.bound
+            elif not self._routes.exchanging:
+                bound = math.inf
+            if not isinstance(operator, GroupOperator):
+                operator.restore(own, allow_changed_plugin=allow_changed_plugin, watermarks=bound)
+            bounds.append(bound)
 
     def start(self, shares: Sequence[Shares]) -> None:
         """shares: of each source."""
@@ -203,14 +205,9 @@ class Slice:
             operator.start()
         for number, (input, shares) in enumerate(zip(self._planned.inputs, self._shares, strict=True)):
             source, before = place_of_source(number), watermarks[number] if watermarks else ()
-            reading = self._readings[source] = SourceReading(input, source, shares, self.place, self, before)
+            reading = SourceReading(input, source, shares, self.place, self, before, self._drift)
+            self._readings[source] = reading
             self.numbers.sources[number].watermark = reading.watermark
-
-    def _is_in_front(self, place: int) -> bool:
-        """Whether an operator may send its watermarks to a gathering one. This slice may read now what another one has
-        left, from the lowest watermark of all slices; so no higher one is true any more."""
-        gathering = self._routes.gathering
-        return bool(gathering) and not self._routes.is_alone(place)
 
     def _close(self, failed: BaseException | None) -> None:
         with self._lock:
@@ -226,9 +223,10 @@ class Slice:
 
     async def _work(self) -> None:
         for reading in self._readings.values():
-            if self._routes.gathering:
+            if self._routes.exchanging:
                 reading.hand_on_watermark(reading.watermark)  # nobody has kept it
             reading.begin()
+        self._drift.begun()
         try:
             while self._ending is None:
                 self._wake.clear()
@@ -238,7 +236,7 @@ class Slice:
                 if is_ready:
                     await asyncio.sleep(0)  # readers and requests have their turn
                 else:
-                    self._await_runtimes()
+                    self._await_results()
                     await self._wake.wait()
             if self._ending == "drain":
                 await asyncio.gather(*(task for (_, what), task in self._waits.items() if what == "end"))
@@ -292,8 +290,8 @@ class Slice:
             if reading.gave():
                 self.numbers.sources[number].blocked.note(True)
         for place, operator in enumerate(self.operators):
-            if place in self._inlets:
-                self._inlets[place].gather()
+            if place in self._exchanges:
+                self._exchanges[place].receive()
             self._take(operator, place)
             self._end_inputs(place)
             if self._is_at_end(place) and not operator.is_finished:
@@ -304,13 +302,13 @@ class Slice:
             has_room = self.has_room_after(source)
             if has_room:
                 reading.make_room()
-            self.numbers.sources[number].blocked.note(not has_room and not reading.is_over)
+            self.numbers.sources[number].blocked.note((not has_room or reading.is_ahead) and not reading.is_over)
         for place, operator in enumerate(self.operators):
             has_room = self.has_room_after(place)
             if has_room:
                 self.numbers.operators[place].blocked.note(False)
             is_ready = is_ready or (operator.is_ready and has_room)
-        return is_ready or any(inlet.is_ready for inlet in self._inlets.values())
+        return is_ready or any(exchange.is_ready for exchange in self._exchanges.values())
 
     def _take(self, operator: Operator, place: int) -> None:
         """Hands on what an operator has, if those that follow want it."""
@@ -342,17 +340,17 @@ class Slice:
                 task.result()  # raises what has failed
 
     def has_room_after(self, place: Place) -> bool:
-        return all(self.operators[follower].wants_input for follower in self._routes.after(place))
+        return all(self._entries[follower].wants_input for follower in self._routes.after(place))
 
     def _is_at_end(self, place: int) -> bool:
         """Whether nothing more is pushed to this operator."""
         if self._is_draining:
             return False
         is_own_end = all(map(self._has_ended, self._routes.inputs(place)))
-        if not is_own_end or place not in self._inlets:
+        if not is_own_end or place not in self._exchanges:
             return is_own_end
-        self._inlets[place].end_own()
-        return self._inlets[place].is_over
+        self._exchanges[place].end(is_last=True)
+        return self._exchanges[place].is_over
 
     def _has_ended(self, place: Place) -> bool:
         """Whether nothing more comes from an operator, or a source."""
@@ -397,18 +395,18 @@ class Slice:
         if place in self._merged:
             self._push_lowest(self._merged[place].after(input, time), place)
         else:
-            self.operators[place].push_watermark(time)
+            self._entries[place].push_watermark(time)
 
     def _push_lowest(self, lowest: Watermark | None, place: int) -> None:
         if lowest is not None:
-            self.operators[place].push_watermark(lowest.time)
+            self._entries[place].push_watermark(lowest.time)
 
     def _hand_rows_on(self, block: Block, place: Place, own: NodeCounter) -> None:
         rows, size = len(block), own.leave(block)
         for follower, input in self._routes.entries(place):
             self.numbers.operators[follower].come(rows, size)
             entered = self._planned.entered(block, follower, input) if follower in self._merged else block
-            self.operators[follower].push(entered)
+            self._entries[follower].push(entered)
         sinks = self._routes.sinks_after(place)
         if not sinks:
             return
@@ -423,36 +421,43 @@ class Slice:
         if self._is_quiet or not self._all_read():
             return
         if self._is_draining:
-            is_over = all(inlet.is_over for inlet in self._inlets.values())
-            self._is_quiet = is_over and all(operator.held_rows == 0 for operator in self.operators)
+            self._is_quiet = self._has_drained()
         else:
             self._is_quiet = all(operator.is_finished for operator in self.operators)
         if self._is_quiet:
-            for operator in self.operators:
-                if isinstance(operator, Outlet):
-                    operator.end()
             self._tell(self.place, "quiet")
+
+    def _has_drained(self) -> bool:
+        """Whether nothing is under way, nor comes from other slices. Tells these as soon as nothing more goes there."""
+        drained: list[bool] = []  # whether nothing more comes from each operator
+        for place, operator in enumerate(self.operators):
+            is_over = all(drained[before] for before in self._routes.inputs(place) if not is_source(before))
+            if is_over and place in self._exchanges:
+                self._exchanges[place].end(is_last=False)
+                is_over = self._exchanges[place].is_over
+            drained.append(is_over and operator.is_drained)
+        return all(drained)
 
     # ---- Waiting ----
 
-    def _await_runtimes(self) -> None:
+    def _await_results(self) -> None:
         """Wakes for results that can be handed on, and for room in runtimes that have refused rows."""
         for place, operator in enumerate(self.operators):
             if operator.held_rows and self.has_room_after(place):
                 for stage in operator.waiting:
-                    self._await(stage.runtime, "results", stage.wait_results)
+                    self._await(stage, "results", stage.wait_results)
                 for runtime in operator.wanting_room:
                     self._await(runtime, "room", runtime.wait_room_async)
 
-    def _await(self, runtime: Runtime, what: str, wait: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        task = self._waits.get((runtime, what))
+    def _await(self, waited: RunningStage | Runtime, what: str, wait: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        task = self._waits.get((waited, what))
         if task is not None and not task.done():
             return
         if task is not None:
             task.result()  # raises what has failed
         task = self._loop.create_task(wait())
         task.add_done_callback(lambda _: self._wake.set())
-        self._waits[runtime, what] = task
+        self._waits[waited, what] = task
 
     # ---- A moment ----
 
@@ -461,12 +466,12 @@ class Slice:
             raise self._torn
         if self._ending is not None:
             raise InvalidState(f"slice {self.place} is ending")
-        for inlet in self._inlets.values():
-            inlet.cut()
         states: list[tuple[str, OperatorState | None]] = []
-        for place, operator in enumerate(self.operators):
+        for place, (operator, entry) in enumerate(zip(self.operators, self._entries, strict=True)):
             with spans.sync(("operator", place)):
-                states.append((operator.name, operator.snapshot()))
+                states.append((operator.name, entry.snapshot()))
+        if self._exchanges:
+            self._wake.set()  # what has come behind others' seals can be taken now
         sealed: dict[str, Sealed] = {}
         for sink in transactional(self.sinks):
             with spans.sync(("sink", sink.name)):

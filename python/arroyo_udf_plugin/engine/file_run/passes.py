@@ -96,6 +96,7 @@ class Pass:
     name = "run"
     parallelism = 1
     idle_seconds = None
+    drifts = ()
 
     def __init__(
         self,

@@ -5,7 +5,8 @@
 operator.py    Operator: the stages of one operator, its policy, its budget
 stages.py      one stage of it; an async function behind a runtime
 queued.py      a sync function, or a query; pace.py: how many rows a step has
-grouped.py     windows, and what becomes of late rows; lookup.py: a lookup
+grouped.py     windows as an operator; group_stage.py: the open ones, and what becomes of late rows
+lookup.py      a lookup
 failures.py    why rows have failed
 keys.py        idempotency keys
 routes.py      which operators and sinks follow which
@@ -15,8 +16,8 @@ calls.py       functions in their places, and the columns that they take and add
 blocks.py      rows on their way, and where they come from
 
 Guarantees (O1 to O6): every row that was pushed leaves once, or is dropped or a dead letter by policy. A watermark
-leaves when every row before it has left, and needs no further input for that. A snapshot waits for nothing. No I/O and
-no threads of its own: whoever drives it waits on the runtimes, and calls `take`.
+leaves when every row before it has left, and needs no further input for that. A snapshot waits for nothing. No I/O in
+the thread that drives it, which waits for the stages that have something under way, and calls `take`.
 """
 
 from __future__ import annotations

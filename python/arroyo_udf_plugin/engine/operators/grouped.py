@@ -2,81 +2,40 @@
 
     rows, watermarks ──► gather: the lowest watermark ──► group: open windows ──► results, watermark
 
-Rows wait in `gather` only until the next turn. A row whose event time is null, or too far from 1970, fails there. Open
-windows are no rows that are held: a stop does not wait for them. They leave when a watermark closes them, or at the end
-of the input.
+It works for some key groups, those of its slice; rows of others go to other slices before (execution/exchange.py).
+
+Rows wait in `gather` only until the next turn, and while windows close. A row whose event time is null, or too far from
+1970, fails there. Open windows are no rows that are held: a stop does not wait for them. They leave when a watermark
+closes them, or at the end of the input.
 """
 
 from __future__ import annotations
 
 import collections
-import contextlib
+import dataclasses
+import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...abi import ERROR, VALUE
-from ...errors import ArroyoUdfError, InvalidArgument
 from ...host.answers import STEP_ROWS
 from ...host.ordinals import ordinals
-from ...host.policy import Action, Policy
-from ..datafusion.query import error_message
-from ..windows.collecting import Collecting
-from ..windows.first_rows import FirstRows
-from ..windows.grouping import Grouping
 from ..windows.join_query import Joining
-from ..windows.kept import KeptRows
-from ..windows.look_back import LookBackRows
-from ..windows.opened import opened
-from ..windows.spans import bounded, later, unusable
-from ..windows.storage import StorageLimits
-from .blocks import ORIGIN, Block, Given
+from ..windows.key_groups import COUNT, GroupRange, KeyGroups
+from ..windows.portions import lowest
+from ..windows.spans import unusable
+from .blocks import Block
 from .failures import Failures
-from .keys import OfResults, of_pairs
+from .group_stage import GroupPlan, GroupStage
 from .operator import Operator
 from .pace import Pace
 from .queued import QueuedStage
-from .stages import Dead, Item, RunningStage, in_order
-from .state import FunctionSnapshot, OperatorSnapshot, StateIdentity, hash_of, plain
+from .stages import Dead, Item, in_order
+from .state import FunctionSnapshot, OperatorSnapshot
+from .state_parts import StoredState
 from .watermarks import Lowest, Watermark
-
-Asked = Grouping | Joining | Collecting | FirstRows | LookBackRows
-LATE = "late"
-"""The outcome of late rows as dead letters."""
-WINDOW_OF = "window of "
-"""Begins the names of the origins of windows' results."""
-
-
-@dataclass(frozen=True)
-class GroupPlan:
-    """A grouping in its place. name: for people. given: the rows that it is given. policy: for rows without windows.
-    key: of the operator, if its results need idempotency keys. lateness: for how many nanoseconds windows stay open
-    behind the watermark. on_late: what happens to late rows."""
-
-    name: str
-    grouping: Asked
-    given: Given
-    policy: Policy = Policy()  # noqa: RUF009 (frozen)
-    limits: StorageLimits = StorageLimits()  # noqa: RUF009 (frozen)
-    key: bytes | None = None
-    lateness: int = 0
-    on_late: Action = "drop"
-
-    @property
-    def where(self) -> str:
-        return f"windows {self.name}"
-
-    @property
-    def plugin_hash(self) -> str:
-        return self.identity.plugin_hash
-
-    @property
-    def identity(self) -> StateIdentity:
-        """Of what it asks. What it keeps is said by its columns, and what it makes of that may change."""
-        return StateIdentity("windows", self.name, hash_of(self.grouping), _lasting(self.grouping))
 
 
 class GatherStage(QueuedStage):
@@ -89,6 +48,8 @@ class GatherStage(QueuedStage):
         self._time = None if time is None else plan.given.schema.get_field_index(time)
         self._queue = collections.deque()
         self._pace = Pace(STEP_ROWS)
+        self.on_their_way: Sequence[Block] = ()
+        self.own_part: Callable[[Block], Block | None] = lambda block: block
 
     def _answer(self, block: Block) -> tuple[int, Iterator[Item]]:
         window = self._plan.grouping.window
@@ -112,195 +73,28 @@ class GatherStage(QueuedStage):
         kept = block.filter(decided.kept)
         return [*items, kept] if len(kept) else items
 
-    def clear(self) -> None:
-        """Gives up what waits."""
-        self._queue.clear()
-        self.held_rows = self.held_bytes = 0
-
-    def restore(self, kept: Sequence[FunctionSnapshot]) -> None:
-        """Of the first slice, with the lowest watermarks of all; of others, the rows that were on their way here."""
-        for snapshot in kept:
-            for item in in_order([snapshot]):
-                self.push(item)
-
-
-class ResultKeys:
-    """The idempotency keys of results that leave together. schema: of them, without their sides' keys."""
-
-    def __init__(self, operator: bytes, grouping: Grouping | Joining | Collecting, schema: pa.Schema) -> None:
-        self._operator, self._width = operator, len(schema)
-        self._sides = isinstance(grouping, Joining)
-        are_rows = not isinstance(grouping, Grouping) or grouping.by_row
-        self._columns: Sequence[str] = schema.names
-        if isinstance(grouping, Grouping) and not grouping.by_row:
-            self._columns = [grouping.column, *grouping.keys]
-        self._results = OfResults(operator, are_rows)
-
-    def of(self, rows: pa.RecordBatch) -> pa.Array:
-        if self._sides:
-            return of_pairs(self._operator, *rows.columns[self._width :])
-        return self._results.keys([rows.column(name) for name in self._columns])
-
-
-class GroupStage(RunningStage):
-    """The open windows. A snapshot comes between two turns, and so never between a watermark and what it closes."""
-
-    def __init__(self, plan: GroupPlan) -> None:
-        super().__init__(plan.name, plan.identity, plan.given, Policy())
-        self._window = plan.grouping.window
-        self._passes = isinstance(plan.grouping, FirstRows | LookBackRows)
-        self._given = _with_origin(plan.given) if self._passes else plan.given.schema
-        self._windows = opened(plan.grouping, self._given, plan.limits)
-        self._origin, self._key = plan.given.origin, plan.key
-        self._plan, self._grouping = plan, plan.grouping
-        self._delay = plan.grouping.delay if isinstance(plan.grouping, Joining) else 0
-        self._out: list[Item] = []
-        self._is_at_end = self._is_over = False
-        self._answered = 0  # rows of results
-        self._kept: list[KeptRows] | None = None  # of the latest snapshot, if nothing has changed
-
-    @property
-    def kept_as(self) -> Given:
-        return Given(self._windows.kept_schema, meanings=self._windows.meanings)
-
-    @property
-    def is_ready(self) -> bool:
-        return bool(self._out) or (self._is_at_end and not self._is_over)
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether all windows have left."""
-        return self._is_over
-
-    @property
-    def wants_input(self) -> bool:
-        return True
-
-    def push(self, item: Block | Watermark) -> None:
-        if isinstance(item, Watermark):
-            time = None if item.time is None else item.time - self._plan.lateness
-            if time is not None and (self._latest is None or time > self._latest):
-                self._latest = time
-                if self._window is not None:
-                    self._windows.watermark = bounded(time, self._window)
-                    self._close()
-            self._out.append(Watermark(None if time is None else time - self._delay))
-            return
-        self.counts.rows += len(item)
-        with self._errors():
-            late = self._windows.late(item.rows)
-        if late is not None:
-            self._leave_out(item.filter(late))
-            item = item.filter(pc.invert(late))
-        self.counts.values += len(item)
-        if len(item):
-            self._kept = None
-            with self._errors():
-                self._windows.add(_with_origins(item, self._given) if self._passes else item.rows)
-
-    def _leave_out(self, late: Block) -> None:
-        """Late rows, after the policy."""
-        self.counts.late += len(late)
-        if self._plan.on_late != "dead_letter":
-            return
-        times = late.rows.column(self._plan.grouping.time)
-        outcomes = pa.repeat(pa.scalar(ERROR, pa.uint8()), len(late))
-        results = pa.RecordBatch.from_arrays([outcomes, self._why(times)], names=["outcome", "error"])
-        letters = Policy("dead_letter").apply(results, self._plan, origin=late.origin).dead
-        place = letters.schema.get_field_index("failed_outcome")
-        letters = letters.set_column(place, letters.schema.field(place), pa.repeat(LATE, len(late)))
-        self.counts.dead_letters += len(late)
-        self._out.append(Dead(late, letters))
-
-    def _why(self, times: pa.Array) -> pa.StringArray:
-        watermark = pa.array([self._windows.watermark], pa.timestamp("ns"))
-        event_times, upto = (
-            pc.replace_substring_regex(array.cast(pa.string()), r"\.0+$", "") for array in (times, watermark)
-        )
-        return pc.binary_join_element_wise(
-            "late: its event time is ", event_times, ", and windows were over up to ", upto[0], ""
-        )
-
-    def finish(self) -> None:
-        """Nothing more comes: all windows are over."""
-        self._is_at_end = True
-
-    def turn(self) -> Iterator[Item]:
-        if self._is_at_end and not self._is_over:
-            self._close(all_of_them=True)
-            self._latest = later(self._latest, self._windows.watermark)  # rows that come after a resume are late
-            self._is_over = True
-        out, self._out = self._out, []
-        return iter(out)
-
-    def _close(self, all_of_them: bool = False) -> None:
-        self._kept, keys = None, None
-        if self._key is not None and isinstance(self._grouping, Grouping | Joining | Collecting):
-            keys = ResultKeys(self._key, self._grouping, self._windows.schema)
-        with self._errors():
-            for rows in self._windows.close(all_of_them):
-                self._out += self._blocks(rows, keys)
-
-    def _blocks(self, rows: pa.RecordBatch, keys: ResultKeys | None) -> Iterator[Block]:
-        for start in range(0, rows.num_rows, STEP_ROWS):
-            part = rows.slice(start, STEP_ROWS)
-            if self._passes:
-                yield _without_origins(part, len(self._given), self._origin)
-                continue
-            own = pa.nulls(part.num_rows, pa.binary()) if keys is None else keys.of(part)
-            if part.num_columns > (width := len(self._windows.schema)):
-                part = part.select(range(width))
-            yield Block(part, self._origins(part.num_rows, own))
-
-    def _origins(self, n_rows: int, keys: pa.Array) -> pa.RecordBatch:
-        """A result comes from many rows: it is told by its number. Of the source's own columns it has none."""
-        numbers = ordinals(n_rows, self._answered)
-        self._answered += n_rows
-        name = pa.repeat(f"{WINDOW_OF}{self.name}", n_rows)
-        others = [pa.nulls(n_rows, type_) for type_ in self._origin.types[len(ORIGIN) :]]
-        unread = pa.nulls(n_rows, pa.string())
-        return pa.RecordBatch.from_arrays([name, numbers, unread, keys, *others], schema=self._origin)
-
-    @contextlib.contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except ArroyoUdfError:
-            raise
-        except Exception as error:  # whatever DataFusion raises
-            what = "its query" if self._window is None else "its windows"
-            raise InvalidArgument(f"operator {self.name}: {what} cannot be computed: {error_message(error)}") from error
-
     def kept(self) -> FunctionSnapshot:
-        """next_id: of the next result, behind the numbers of what is kept."""
-        with self._errors():
-            next_id = self._windows.kept_rows + self._answered
-            if self._kept is None:
-                self._kept = list(self._windows.kept())
-        return FunctionSnapshot(self.identity, self._lineage, next_id, [], self._latest, (), parts=self._kept)
+        """With the rows that are on their way here."""
+        kept = super().kept()
+        rows, next_id = list(kept.rows), kept.next_id
+        for block in self.on_their_way:
+            rows.append((ordinals(len(block), next_id), block))
+            next_id += len(block)
+        return dataclasses.replace(kept, rows=rows, next_id=next_id)
 
     def restore(self, kept: Sequence[FunctionSnapshot]) -> None:
-        """One slice has had the windows; the others have nothing."""
-        by_snapshot = [snapshot.kept for snapshot in kept]  # large ones are read page by page
-        own = [one for rows in by_snapshot for one in rows]
-        times = [snapshot.latest for snapshot in kept if snapshot.latest is not None]
-        self._latest = max(times, default=None)
-        self._answered = max(
-            snapshot.next_id - sum(one.num_rows for one in rows)
-            for snapshot, rows in zip(kept, by_snapshot, strict=True)
-        )
-        watermark = self._latest
-        if watermark is not None and self._window is not None:
-            watermark = bounded(watermark, self._window)
-        self._windows.restore(own, watermark)
-        self._kept = own if all(one.part.place is not None for one in own) else None
+        """Of all slices, with the lowest watermarks of all: those rows whose key groups are this slice's."""
+        for item in in_order(kept):
+            own = self.own_part(item) if isinstance(item, Block) else item
+            if own is not None:
+                self.push(own)
 
 
 class GroupOperator(Operator):
-    """A grouping. It works in one slice, for the rows of all.
+    """A grouping. In several slices, each works for some key groups, and has an `Exchange` in front of it.
 
-    operator.expect(inputs=3)                    its own slice's, which is input 0, and two others'
-    operator.push_watermark(time, input=2)
+    operator.share(slice=0, width=3)             before anything else
+    operator.push_watermark(time, input=2)       of slice 2; its own is the one that has its number
     operator.end(input=2)                        nothing more comes from there
     """
 
@@ -308,12 +102,39 @@ class GroupOperator(Operator):
         super().__init__(plan.name, [])
         self._gather, self._group = GatherStage(plan), GroupStage(plan)
         self._gather.failures = Failures(hidden)
+        self._gather.own_part = self._own_part
         self.stages = [self._gather, self._group]
-        self._lowest = Lowest(1)
+        self._groups = KeyGroups(plan.grouping, plan.given.schema)
+        self._lowest, self._range, self._lateness = Lowest(1), GroupRange(), plan.lateness
+        self._delay = plan.grouping.delay if isinstance(plan.grouping, Joining) else 0
 
-    def expect(self, inputs: int) -> None:
-        """Before all watermarks."""
-        self._lowest = Lowest(inputs)
+    def share(self, slice: int, width: int) -> None:
+        """A slice has the rows of its key groups, or, if all are needed together, the first one has all."""
+        every = GroupRange(0, 0) if self._groups.is_one else GroupRange()
+        self._lowest, self._range = Lowest(width), every.common(GroupRange.of(slice, width))
+        self._group.share(self._range)
+
+    def parts_of(self, block: Block, ranges: Sequence[GroupRange]) -> list[Block | None]:
+        """The rows of some ranges of key groups. None: there are none."""
+        if len(ranges) == 1:  # of the only slice
+            return [block]
+        groups = self._groups.of(block.rows)
+        if groups is None:
+            return [block if range_.first == 0 and range_ else None for range_ in ranges]
+        places = [pc.indices_nonzero(range_.mask(groups)) for range_ in ranges]
+        return [None if not len(own) else block if len(own) == len(block) else block.take(own) for own in places]
+
+    def _own_part(self, block: Block) -> Block | None:
+        if self._range == GroupRange():
+            return block
+        own, _ = self.parts_of(block, [self._range, GroupRange(COUNT)])
+        return own
+
+    def start(self, states: Sequence[StoredState] = (), *, allow_changed_plugin: bool = False) -> None:
+        super().start(states, allow_changed_plugin=allow_changed_plugin)
+        if self._group.is_behind:  # what others had taken was told to all, behind the rows that were on their way
+            assert self._group.former_watermark is not None
+            self._gather.push(Watermark(self._group.former_watermark + self._lateness))
 
     def push_watermark(self, time: int | None, input: int = 0) -> None:
         self._hand_on(self._lowest.after(input, time))
@@ -327,48 +148,42 @@ class GroupOperator(Operator):
             self._gather.push(lowest)
 
     def take(self) -> list[Item]:
+        """While windows close, rows and watermarks wait in front of them."""
+        items: list[Item] = []
+        for item in () if self._group.is_closing else self._gather.turn():
+            if isinstance(item, Dead):
+                items.append(item)  # dead letters pass
+                continue
+            self._group.push(item)
+            if self._group.is_closing:
+                break
         if self._is_at_end and self._gather.is_empty:
             self._group.finish()
-        return super().take()
+        return [*items, *self._group.turn()]
 
     @property
     def is_ready(self) -> bool:
         return super().is_ready or (self._is_at_end and not self._group.is_empty)
 
-    def snapshot_of(self, blocks: Sequence[Block]) -> OperatorSnapshot | None:
-        """The state of an operator that has only these rows on their way to it."""
-        for block in blocks:
-            self._gather.push(block)
-        state = self.snapshot()
-        self._gather.clear()
-        return state
+    @property
+    def is_drained(self) -> bool:
+        return super().is_drained and not self._group.is_ready
 
+    @property
+    def bound(self) -> float | None:
+        """Of restored watermarks of those behind it: above it, some slices had not closed all windows. None: they had
+        closed none. A slice alone goes on with what it has told."""
+        kept = [snapshot for stage, kept in self._restored if stage is self._group for snapshot in kept]
+        passed = [entry for snapshot in kept for entry in snapshot.passed]
+        if len(kept) < 2 or not passed:
+            return math.inf
+        closed = lowest(entry.closed for entry in passed)
+        return None if closed is None else closed - self._delay
 
-def _lasting(grouping: Asked) -> dict[str, Any]:
-    """What must stay while rows are kept."""
-    if isinstance(grouping, LookBackRows):
-        return {"time": grouping.time, "keys": [plain(key) for key in grouping.keys], "order": plain(grouping.order)}
-    if isinstance(grouping, FirstRows):
-        return {"time": grouping.time, "keys": list(grouping.keys)}
-    if isinstance(grouping, Collecting):
-        return {"query": plain(grouping.sql), "tables": list(grouping.tables)}
-    if isinstance(grouping, Joining):
-        within = plain(grouping.within)
-        return {"time": grouping.time, "kind": grouping.kind, "on": plain(grouping.on), "within": within}
-    return {"time": grouping.time, "window": plain(grouping.window), "keys": list(grouping.keys)}
-
-
-def _with_origin(given: Given) -> pa.Schema:
-    """Of rows that keep their origins."""
-    return pa.schema([*given.schema, *(field.with_name(f"origin.{field.name}") for field in given.origin)])
-
-
-def _with_origins(block: Block, schema: pa.Schema) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([*block.rows.columns, *block.origin.columns], schema=schema)
-
-
-def _without_origins(rows: pa.RecordBatch, width: int, origin: pa.Schema) -> Block:
-    """width: of what was given, whose last columns the origins are; further ones are behind it."""
-    first = width - len(origin)
-    origins = pa.RecordBatch.from_arrays(rows.columns[first:width], schema=origin)
-    return Block(rows.select([*range(first), *range(width, rows.num_columns)]), origins)
+    def snapshot(self, on_their_way: Sequence[Block] = ()) -> OperatorSnapshot | None:
+        """on_their_way: further rows, of any key group, that are in no other state."""
+        self._gather.on_their_way = on_their_way
+        try:
+            return super().snapshot()
+        finally:
+            self._gather.on_their_way = ()

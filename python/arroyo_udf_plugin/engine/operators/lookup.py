@@ -2,10 +2,17 @@
 
 Rows stay in their order. A row with several matches becomes several rows; one with none is left out, or stays with
 nulls. A row that cannot be looked up follows the policy.
+
+    push(block) ──► a step of the first rows ──► all its keys are cached ──► turn: their matches
+                                             └─► a query, in another thread ──► wait_results ──┘
+
+While one step leaves, the next one is asked for already. Rows stay in the queue until their matches leave, so a
+snapshot has them, and they are asked for again after a resume.
 """
 
 from __future__ import annotations
 
+import asyncio
 import collections
 import functools
 import time
@@ -21,7 +28,7 @@ from ...host.answers import STEP_ROWS
 from ...host.ordinals import ordinals
 from ...host.policy import Policy
 from ..connectors.cells import CellType, argument
-from ..connectors.lookup_cache import Lookups, Matches
+from ..connectors.lookup_cache import Lookups, Matches, Question
 from ..connectors.lookup_table import LookupTable
 from ..datafusion.query import Found, Query, Select
 from .blocks import Block, Given
@@ -86,6 +93,15 @@ class LookupPlan:
         return schema
 
 
+@dataclass(frozen=True)
+class _Step:
+    """Rows that are asked for. failed: those whose key is wrong, and why. seconds: what it took to ask."""
+
+    question: Question
+    failed: dict[int, str]
+    seconds: float
+
+
 class LookupStage(FailingStage):
     def __init__(self, plan: LookupPlan, policy: Policy) -> None:
         super().__init__(plan, plan.identity, plan.given, policy)
@@ -95,16 +111,44 @@ class LookupStage(FailingStage):
         self._condition = None if plan.condition is None else Query(plan.condition, self._schema)
         self._queue = collections.deque()
         self._pace = Pace(STEP_ROWS)
+        self._step: _Step | None = None  # of the first rows of the queue
 
     def close(self) -> None:
         self._lookups.close()
 
+    @property
+    def is_ready(self) -> bool:
+        return super().is_ready and (self._step is None or self._step.question.is_answered)
+
+    @property
+    def wants_input(self) -> bool:
+        return self.held_rows < 2 * STEP_ROWS  # one step is asked for, while another one leaves
+
+    @property
+    def is_waiting(self) -> bool:
+        return self._step is not None and self._step.question.query is not None
+
+    async def wait_results(self) -> None:
+        assert self._step is not None, "nothing is asked for"
+        if self._step.question.query is not None:
+            await asyncio.wrap_future(self._step.question.query)
+
+    def _has_answer(self, step: Block) -> bool:
+        if self._step is None:
+            begun = time.perf_counter()
+            failed: dict[int, str] = {}
+            keys = [self._key(step, field, failed) for field in self._fields]
+            self._step = _Step(self._lookups.ask(keys), failed, time.perf_counter() - begun)
+        return self._step.question.is_answered
+
     def _answer(self, block: Block) -> tuple[int, Iterator[Item]]:
-        """The first rows, up to `_MOST_MATCHES`. The pace makes the next step smaller, so few are looked up again."""
-        begun = time.perf_counter()
-        failed: dict[int, str] = {}
-        keys = [self._key(block, field, failed) for field in self._fields]
-        matches = self._lookups.find(keys, _MOST_MATCHES)
+        """The first rows, up to `_MOST_MATCHES`. The pace makes the next step smaller, so few are looked up again. It
+        does not count the time of a query: a database that takes long for a few keys takes hardly longer for many."""
+        assert self._step is not None, "the block was not asked for"
+        begun = time.perf_counter() - self._step.seconds
+        failed = self._step.failed
+        matches = self._lookups.answer(self._step.question, _MOST_MATCHES)
+        self._step = None
         if matches.answered < len(block):
             block = block.slice(0, matches.answered)
             failed = {row: text for row, text in failed.items() if row < len(block)}

@@ -153,7 +153,7 @@ class Operator:
         self.stages[0].push(Watermark(time))
 
     def take(self) -> list[Item]:
-        """What has passed all functions, in order; never waits, except that it runs a step of each sync function.
+        """What has passed all stages, in order; never waits, except that it runs a step of each sync function.
 
         Raises RowError for a row whose policy is "fail".
         """
@@ -173,6 +173,11 @@ class Operator:
         self._is_at_end = True
 
     @property
+    def is_drained(self) -> bool:
+        """Whether nothing comes out until something more is pushed."""
+        return self.held_rows == 0
+
+    @property
     def is_finished(self) -> bool:
         """Everything that was pushed before `finish` has been taken (O5)."""
         return self._is_at_end and all(stage.is_empty for stage in self.stages)
@@ -190,9 +195,9 @@ class Operator:
         return [stage.runtime for stage in self._async]
 
     @property
-    def waiting(self) -> list[AsyncStage]:
-        """Those with rows: after `wait_results` of one, `take` has something to do."""
-        return [stage for stage in self._async if stage.held_rows]
+    def waiting(self) -> list[RunningStage]:
+        """Stages with something under way: after `wait_results` of one, `take` has something to do."""
+        return [stage for stage in self.stages if stage.is_waiting]
 
     @property
     def ending(self) -> list[AsyncStage]:

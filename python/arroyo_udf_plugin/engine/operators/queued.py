@@ -1,4 +1,5 @@
-"""Stages that answer in `turn`, in the thread that asks: sync functions and queries.
+"""Stages whose rows are answered one step after another: sync functions and queries, which answer in `turn`, in the
+thread that asks, and lookups (lookup.py), which may have to wait for a database.
 
 Rows wait in a queue until their turn. A turn is a step of about a tenth of a second: a slow function's rows leave as
 they are done.
@@ -39,6 +40,10 @@ class QueuedStage(RunningStage):
     def _answer(self, block: Block) -> tuple[int, Iterator[Item]]:
         """How many of a step's rows are answered, the first ones, and what comes of them. Others wait for the next."""
 
+    def _has_answer(self, step: Block) -> bool:
+        """Whether `_answer` waits for nothing. Called of each step, at least once before it."""
+        return True
+
     @property
     def is_ready(self) -> bool:
         return bool(self._queue)
@@ -68,11 +73,11 @@ class QueuedStage(RunningStage):
                 self._queue.popleft()
                 yield item
                 continue
-            if stepped:
-                return
-            stepped = True
             n_rows = min(self._pace.rows, len(item))
             step = item.slice(0, n_rows) if n_rows < len(item) else item
+            if not self._has_answer(step) or stepped:
+                return
+            stepped = True
             n_rows, answered = self._answer(step)
             left_size = 0
             if n_rows == len(item):

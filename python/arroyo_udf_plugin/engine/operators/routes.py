@@ -31,11 +31,13 @@ def is_source(place: Place) -> bool:
 class Routes:
     """before: whose rows each operator gets. sinks: whose rows each sink gets. beside: whose rows operators get, too.
 
-    gathering: operators that get the rows of all slices; they work in the first one, and so does all that follows them.
+    exchanging: operators in front of which slices exchange rows. gathering: those of them that need all rows together:
+    they work in the first slice, and what follows them gets rows there.
     """
 
     before: Sequence[Place]
     sinks: Sequence[Place]
+    exchanging: Collection[int] = ()
     gathering: Collection[int] = ()
     beside: Mapping[int, Sequence[Place]] = dataclasses.field(default_factory=dict)
 
@@ -82,21 +84,20 @@ class Routes:
             sinks.setdefault(before, []).append(sink)
         return sinks
 
+    def sources_of(self, place: Place) -> frozenset[int]:
+        """The numbers of the sources whose rows come to `place`."""
+        if place is None or place < 0:
+            return frozenset([number_of_source(place)])
+        return frozenset().union(*map(self.sources_of, self.inputs(place)))
+
     def is_end(self, place: Place) -> bool:
         """Whether rows go from `place` to sinks, or to several operators."""
         return len(self.entries(place)) != 1 or bool(self.sinks_after(place))
 
     def is_alone(self, place: Place) -> bool:
-        """Whether it works in the first slice only, and so does what takes its rows."""
-        return place in self.gathering or self.is_behind_gathering(place)
-
-    def is_absent(self, place: int) -> bool:
-        """Whether it gets nothing in other slices than the first. An operator that gathers may get rows there of some
-        inputs, and of others the first slice's."""
-        return all(map(self.is_alone, self.inputs(place)))
-
-    def is_behind_gathering(self, place: Place) -> bool:
-        """Whether the rows of those before `place` were gathered: it gets rows in the first slice only."""
+        """Whether it has rows in the first slice only."""
         if place is None or place < 0:
             return False
-        return any(map(self.is_alone, self.inputs(place)))
+        if place in self.exchanging:
+            return place in self.gathering
+        return all(map(self.is_alone, self.inputs(place)))

@@ -122,6 +122,15 @@ class RunningStage(abc.ABC):
     def turn(self) -> Iterator[Item]:
         """What can come out now."""
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether something is under way elsewhere that `wait_results` can wait for."""
+        return False
+
+    async def wait_results(self) -> None:
+        """Waits until `turn` has something to do."""
+        raise NotImplementedError(f"{self.name} has nothing under way")
+
     @abc.abstractmethod
     def kept(self) -> FunctionSnapshot:
         """Rows and watermarks that have not come out."""
@@ -312,8 +321,11 @@ class AsyncStage(CallStage):
                 left = [array.slice(step) for array in arrays]
                 self._unsent[0] = first + step, left, _of_rows(keys, step, n_rows)
 
+    @property
+    def is_waiting(self) -> bool:
+        return bool(self.held_rows)
+
     async def wait_results(self) -> None:
-        """Waits until `turn` has something to do."""
         await self.runtime.wait_async()
         self._must_have = not self._is_stopping
 

@@ -33,6 +33,8 @@ from ...host.function import Function
 from ..connectors.unnamed import LARGE, Data, mapped
 from ..datafusion.tokens import without_layout
 from ..windows.kept import KeptPart, KeptRows
+from ..windows.key_groups import COUNT, GroupRange
+from ..windows.portions import Passed
 from . import keys
 from .blocks import Block, Given
 from .keys import KEY
@@ -104,6 +106,7 @@ class FunctionSnapshot:
     watermarks: that have not left, each with the id of the first row after it. latest: the latest of all.
     rows: that have not left, with their ids, which rise; to be asked for once. is_former: the state had no keys; they
         are lineage and ids.
+    passed: of windows, how far they are, by key groups. Earlier programs had all groups in one slice, and say nothing.
     parts: what windows keep, instead of rows; None: rows, as of states before version 3.
     """
 
@@ -114,6 +117,7 @@ class FunctionSnapshot:
     latest: int | None
     rows: Iterable[tuple[pa.UInt64Array, Block]]
     is_former: bool = False
+    passed: Sequence[Passed] = ()
     parts: Sequence[KeptRows] | None = None
 
     def up_to(self, time: float | None) -> Self:
@@ -187,6 +191,10 @@ def _write(sink: Any, stages: _Stages, places: Sequence[tuple[int, int]]) -> Non
         }
         if kept.parts is not None:
             about |= about_parts(kept.parts, places)
+        if kept.passed:
+            about["passed"] = [
+                [entry.range.first, entry.range.last, entry.watermark, entry.closed] for entry in kept.passed
+            ]
         with pa.ipc.new_stream(sink, schema.with_metadata({_KEY: json.dumps(about).encode()})) as stream:
             for ids, block in kept.rows:
                 columns = [plain_column(column) for column in block.rows.columns[: len(given.schema)]]
@@ -254,7 +262,16 @@ def _read(stream: Any, given: Given, name: str, files: Sequence[tuple[str, Data]
     watermarks = [(int(first), None if time is None else int(time)) for first, time in about.pop("watermarks")]
     latest = about.pop("latest")
     latest = None if latest is None else int(latest)
-    return FunctionSnapshot(StateIdentity(**about), lineage, next_id, watermarks, latest, rows, is_former, parts)
+    passed = [_read_passed(*entry) for entry in about.pop("passed", ())]
+    identity = StateIdentity(**about)
+    return FunctionSnapshot(identity, lineage, next_id, watermarks, latest, rows, is_former, passed, parts)
+
+
+def _read_passed(first: int, last: int, watermark: int | None, closed: int | None) -> Passed:
+    """Raises ValueError for key groups that there are not."""
+    if not 0 <= first <= last < COUNT:
+        raise ValueError(f"there are no key groups from {first} to {last}")
+    return Passed(GroupRange(first, last), *(None if time is None else int(time) for time in (watermark, closed)))
 
 
 def _read_rows(

@@ -6,7 +6,7 @@ Times are integers, nanoseconds since 1970 in UTC. A watermark of t says: rows w
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,6 +26,15 @@ class Watermark:
     """time: None says that the source is idle, and holds nothing back."""
 
     time: int | None
+
+
+@dataclasses.dataclass(frozen=True)
+class DriftBound:
+    """Rows of some sources wait for each other. sources: their numbers. nanoseconds: of event time, by which one may be
+    ahead of the slowest."""
+
+    sources: Collection[int]
+    nanoseconds: int
 
 
 class Lowest:
@@ -190,6 +199,10 @@ class SliceTime:
         for clock in inputs:
             clock.restore(watermarks)
         self.time = inputs[0].time
+
+    def of(self, input: int) -> int | None:
+        """The watermark of a partition; None: there was none yet."""
+        return self._inputs[input].time
 
     def after(self, input: int, block: Block) -> int | None:
         """The watermark after these rows of a partition, if it rises."""

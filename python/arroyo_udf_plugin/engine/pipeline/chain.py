@@ -17,7 +17,7 @@ from ...host.function import Function
 from ..connectors.described import Output
 from ..operators.blocks import ORIGIN, Block, Columns
 from ..operators.calls import Call, CallPlan
-from ..operators.grouped import GroupPlan
+from ..operators.group_stage import GroupPlan
 from ..operators.keys import array, hashed, masked
 from ..operators.routes import Place, Routes, is_source, place_of_source
 from ..windows.join_query import KEY as KEY_FIELD

@@ -25,10 +25,12 @@ from ..connectors.interface import Sink, Source, Stage
 from ..operators.blocks import Block, Columns
 from ..operators.calls import Call
 from ..operators.failures import Failures
-from ..operators.grouped import GroupOperator, GroupPlan
+from ..operators.group_stage import GroupPlan
+from ..operators.grouped import GroupOperator
 from ..operators.operator import Operator
 from ..operators.routes import Place, Routes
 from ..operators.stages import Dead
+from ..operators.watermarks import DriftBound
 from ..windows.collecting import Collecting
 from ..windows.grouping import Grouping
 from .chain import Chain, chained, operator_key
@@ -38,7 +40,7 @@ from .document import pipeline_of
 from .hidden import HidingSource
 from .inputs import OpenInput, sources_of, watermarks_of
 from .kinds.functions import Functions
-from .kinds.kind import DescribedOperator
+from .kinds.kind import DescribedOperator, WaitingOperator
 from .lines import Key
 from .problems import InvalidPipeline, Problems
 from .routing import operator_names, sink_names
@@ -150,6 +152,15 @@ class Planned:
     @property
     def routes(self) -> Routes:
         return self.chain.routes
+
+    @property
+    def drifts(self) -> Sequence[DriftBound]:
+        """Of the operators in which rows wait for each other."""
+        return [
+            DriftBound(self.routes.sources_of(place), round(operator.max_drift * 1e9))
+            for place, operator in enumerate(self.resolved.operators)
+            if isinstance(operator, WaitingOperator)
+        ]
 
     def operators(self) -> list[Operator]:
         """The operators of one slice, not started."""

@@ -48,17 +48,15 @@ def routes_of(pipeline: Pipeline, problems: Problems) -> Routes | None:
     sinks = [place_of(sink.after, ("sinks", number, "after"), last) for number, sink in enumerate(pipeline.sinks)]
     if len(problems.entries) > before_it:
         return None
-    gathering = [place for place, described in enumerate(pipeline.operators) if described.gathers]
-    routes = Routes(before, sinks, gathering, beside)
+    exchanging = [place for place, described in enumerate(pipeline.operators) if described.exchanges]
+    gathering = [place for place in exchanging if pipeline.operators[place].gathers]
+    routes = Routes(before, sinks, exchanging, gathering, beside)
     for place in beside:
-        if pipeline.parallelism == 1 and not _have_windows(pipeline, routes, place):
-            continue  # whatever is gathered, it is there
-        if place in gathering and not pipeline.operators[place].is_of_one_time:
-            continue  # rows that were not gathered are now
-        gathered = {
-            routes.is_behind_gathering(input_place) or input_place in gathering for input_place in routes.inputs(place)
-        }
-        if len(gathered) > 1:
+        if not _have_windows(pipeline, routes, place) or (
+            place in exchanging and not pipeline.operators[place].is_of_one_time
+        ):
+            continue  # of rows near in time, none needs a window
+        if len({_are_of_windows(pipeline, routes, before) for before in routes.inputs(place)}) > 1:
             text = "some of its rows are results of windows, and others are not: group all of them, or none"
             problems.add(("operators", place), text)
     for number, name in enumerate(["", *pipeline.sources]):
@@ -72,6 +70,13 @@ def routes_of(pipeline: Pipeline, problems: Problems) -> Routes | None:
                 ("operators", place), "nothing takes its rows: name it in the `after` of a sink, or leave it out"
             )
     return None if len(problems.entries) > before_it else routes
+
+
+def _are_of_windows(pipeline: Pipeline, routes: Routes, place: Place) -> bool:
+    """Whether rows of one of its inputs waited for others."""
+    if place is None or place < 0:
+        return False
+    return place in routes.exchanging or any(_are_of_windows(pipeline, routes, at) for at in routes.inputs(place))
 
 
 def _have_windows(pipeline: Pipeline, routes: Routes, place: Place) -> bool:

@@ -77,7 +77,8 @@ class Node:
 class FlowSettings:
     """on_error, on_timeout: of functions. on_row: of rows that a query cannot compute. on_late: of late rows.
     allowed_lateness: of windows over rows of tables. isolation, workers: where functions run. memory_limit, disk_limit:
-    of open windows. state_ttl: how long keys are known, in seconds."""
+    of open windows. max_drift: by how many seconds of event time a source may be ahead of others. state_ttl: how long
+    keys are known, in seconds."""
 
     on_error: Action = "fail"
     on_timeout: Action = "fail"
@@ -88,6 +89,7 @@ class FlowSettings:
     workers: int | Literal["auto"] = 1
     memory_limit: int = StorageLimits.memory
     disk_limit: int = StorageLimits.disk
+    max_drift: float = WaitingOperator.model_fields["max_drift"].default
     state_ttl: float | None = None
 
 
@@ -225,6 +227,7 @@ class Flow:
                 "allowed_lateness": 0.0 if are_results else self.settings.allowed_lateness,
                 "memory_limit": self.settings.memory_limit,
                 "disk_limit": self.settings.disk_limit,
+                "max_drift": self.settings.max_drift,
             }
         )
 

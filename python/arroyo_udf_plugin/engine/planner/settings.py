@@ -30,6 +30,7 @@ _MEASURES: Mapping[str, tuple[Callable[[str], float], str]] = {
     "memory_limit": (bytes_of, "a size above 0, such as '512MiB' or '2GB'"),
     "disk_limit": (bytes_of, "a size above 0, such as '100GiB'"),
     "allowed_lateness": (period_seconds, "a time above 0, such as '10 minutes'"),
+    "max_drift": (period_seconds, "a time above 0, such as '10 minutes'"),
     "state_ttl": (period_seconds, "a time above 0, such as '1 hour' or '7 days'"),
     "checkpoint_interval": (period_seconds, "a time above 0, such as '10 seconds' or '500ms'"),
     "checkpoint_rows": (int, "a whole number above 0"),
@@ -82,7 +83,7 @@ class ChosenSettings:
     def check_windows(self, operators: Iterable[DescribedOperator]) -> Iterator[Wrong]:
         """What is said of windows is of no use without them."""
         if not any(isinstance(operator, WaitingOperator) for operator in operators):
-            for name in ("on_late", "allowed_lateness"):
+            for name in ("on_late", "allowed_lateness", "max_drift"):
                 if (setting := self._set.get(name)) is not None:
                     yield Wrong(f"{name} is for windows, and no query has any: leave it out", setting.at)
 

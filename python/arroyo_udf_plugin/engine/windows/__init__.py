@@ -5,23 +5,27 @@
     windows = Windows(Grouping(...), schema)
     windows.late(rows)                      which rows are late: all their windows are over
     windows.add(rows)                       the others
-    for rows in windows.close(time): ...    the results of the windows that end up to this watermark
-    windows.kept(); windows.restore(...)    what is open, for a checkpoint
+    windows.watermark = time
+    for step in windows.close(): ...        the results of the windows that end up to the watermark, step by step
+    windows.kept(), windows.closed          what has not left, for a checkpoint, also between two steps
+    windows.restore(kept, closed)
 
 spans.py      which windows a time belongs to: tumble and hop, of fixed lengths or months; session
 grouping.py   what is asked: keys and aggregates, as queries of DataFusion
 partials.py   which aggregates can be put together from parts
-panes.py      the open windows of tumble and hop, and their results when they close
+panes.py      the open windows of tumble and hop, and their results when they close; pane_rows.py: whose rows they are
+tiers.py      parts of several panes put together, for windows of many
 sessions.py   the open sessions; numbering.py: which rows are one; session_rows.py: their rows
 results.py    the columns of a result
 first_rows.py the first row of each key within a time
 look_back.py  window functions that look back at rows of their key
-timed_rows.py rows by their event time
+timed_rows.py rows by their event time; runs.py: sorted by it
 storage.py    what is kept, in memory or in files; kept.py: its parts, as checkpoints see them
 joining.py    rows of two inputs with the same time, joined; interval_joining.py: with times near each other;
               join_query.py: what is asked of them
 collecting.py rows of all inputs, kept for one query at their end
 opened.py     panes or sessions, as the grouping needs
+key_groups.py which slice has which rows; portions.py: what it has, if slices were not equally far before a restart
 
 A pane is the time from one window's start to the next one's. Each row belongs to one pane, each window is made of one
 pane (tumble) or several (hop). What is kept of a pane is
@@ -35,19 +39,9 @@ pieces are kept, each with its first and last time, also as parts or rows; those
 
 What a row contributes is computed before, by the query in front, where a row that cannot be computed fails alone.
 
-How it is part of a pipeline (operators/grouped.py, execution/gathering.py). Windows need the rows of all slices. So a
-grouping operator works in the first slice only, and so do all operators behind it. The other slices send it their rows
-and watermarks through bounded queues in memory: who finds one full reads no more until there is room. Its watermark is
-the lowest of its inputs; those that are idle or at their end hold nothing back.
-
-    slice 0: source ──► operators ──► windows ──► operators ──► sinks
-    slice 1: source ──► operators ──► queue ─┘
-
-A checkpoint needs no pause for that. The first slice is sealed first, and cuts the queues in that moment: from then on
-each queue notes what passes, with what was in it, until its own slice is sealed. These rows are neither in the first
-slice's state nor read again by the other; they are in the checkpoint as rows on their way. A resumed engine gives them
-to the windows, whatever its parallelism. All its slices go on from the lowest watermark of the checkpoint, because
-another slice may read what a slow one had before it.
+How it is part of a pipeline (operators/grouped.py, execution/exchange.py). Rows of one key are in one slice: each row is
+of a key group (key_groups.py), and each slice has some groups. A slice sends rows of other groups to the slice that has
+them; its windows take the lowest watermark of all slices; those that are idle or at their end hold nothing back.
 
 A window closes once. With an allowed lateness, its operator takes each watermark as that much earlier, and tells those
 that follow it the earlier one: the window stays open for rows that come late, and its results are not behind the
@@ -57,7 +51,7 @@ Guarantees: a row counts in each window of its time, once, whatever is killed wh
 been closed by the watermark before its batch; late rows are counted, and dropped or dead letters. Without late rows,
 results do not depend on batches, slices or kills, except for the last digits of sums of floats, and for what depends
 on the order of rows (first_value, array_agg). Windows leave in the order of their ends, before the watermark that
-closes them. At the end of the input all windows are closed.
+closes them; those of several slices, side by side. At the end of the input all windows are closed.
 Assumes: event times are usable (spans.py), and watermarks `bounded`; one thread at a time; what DataFusion needs for
 one window fits into memory.
 """

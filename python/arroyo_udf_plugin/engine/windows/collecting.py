@@ -21,6 +21,7 @@ from ...host.function import Function
 from ..connectors.cells import CellType, decoded
 from ..datafusion.whole import KeysOf, Whole
 from .kept import KeptRows
+from .results import Step
 from .storage import Some, Storage, StorageLimits
 
 _ANSWERED = 2**63 - 1
@@ -137,8 +138,8 @@ class Collected:
         for number, own in self._inputs.apart(rows):
             self._tables[number].add(own)
 
-    def close(self, all_of_them: bool = False) -> Iterator[pa.RecordBatch]:
-        """The results, when all rows are there. They are beyond memory on disk, too."""
+    def close(self, all_of_them: bool = False) -> Iterator[Step]:
+        """The results, when all rows are there. They are beyond memory on disk, too: one step has them all."""
         if not all_of_them or self.watermark == _ANSWERED:
             return
         self.watermark = _ANSWERED
@@ -149,8 +150,13 @@ class Collected:
                 results.add(rows)
         for some in self._tables:
             some.clear()
-        yield from results.batches
+        yield results.batches
         results.clear()
+
+    @property
+    def closed(self) -> int | None:
+        """As of `panes.Windows`: there is one window."""
+        return self.watermark
 
     def kept(self) -> Iterator[KeptRows]:
         for number, some in enumerate(self._tables):

@@ -12,7 +12,7 @@ Assumes: a hash of 128 bits is not the same for two keys.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,13 +22,15 @@ from ..connectors.cells import CellType, decoded
 from ..datafusion.columns import MultiHash
 from ..datafusion.query import WrongQuery
 from .kept import KeptRows
+from .results import Step
 from .spans import before, is_time, later, times_of
 from .storage import Storage, StorageLimits
 from .timed_rows import AT, TimedRows, steps
 
 _KEY, _TIME = pa.field("__key", pa.binary(16)), pa.field("__time", pa.timestamp("ns"))
 _KNOWN = pa.schema([_KEY, _TIME])
-_KNOWN_ROW = pa.field("__known", pa.list_(pa.struct(list(_KNOWN))))
+KNOWN_KEYS = "__known"
+_KNOWN_ROW = pa.field(KNOWN_KEYS, pa.list_(pa.struct(list(_KNOWN))))
 _BUCKETS = 8  # of what is known
 _SHORTEST = 1_000_000_000  # of them
 _WAITING = 10_000_000_000  # of rows that wait
@@ -55,7 +57,7 @@ class First:
     """schema: of the results, which are rows. kept_schema: of what `kept` gives: rows that wait, and others that have a
     list of keys that are known, with their times, and nulls for all columns.
 
-    watermark: the latest; None: there was none yet.
+    watermark: the latest; None: there was none yet. closed: up to where results have left.
     """
 
     def __init__(self, asked: FirstRows, given: pa.Schema, limits: StorageLimits = StorageLimits()) -> None:  # noqa: B008 (frozen)
@@ -75,7 +77,7 @@ class First:
         self.kept_schema = pa.schema([*(field.with_nullable(True) for field in given), _KNOWN_ROW])
         self.meanings: dict[str, str] = {}
         self.watermark: int | None = None
-        self._done: int | None = None
+        self.closed: int | None = None
         self._storage = Storage(limits)
         self._rows = TimedRows(self._storage, given, given.get_field_index(asked.time), _WAITING, 0)
         self._known = TimedRows(self._storage, _KNOWN, 1, max(asked.ttl // _BUCKETS, _SHORTEST), asked.ttl)
@@ -90,17 +92,18 @@ class First:
         """rows: with usable times, none of them late."""
         self._rows.add(rows)
 
-    def close(self, all_of_them: bool = False) -> Iterator[pa.RecordBatch]:
+    def close(self, all_of_them: bool = False) -> Iterator[Step]:
         """The results up to the watermark, or all. It has passed all of them then; keys stay known."""
         if all_of_them and self._rows.last is not None:
             self.watermark = later(self.watermark, self._rows.last + 1)
         if self.watermark is None:
             return
-        for until in steps([self._rows], self._done, self.watermark):
-            yield from self._first(self._rows.between(self._done, until))
+        for until in steps([self._rows], self.closed, self.watermark):
+            results = list(self._first(self._rows.between(self.closed, until)))
             self._rows.forget(until)
             self._known.forget(until)
-            self._done = until
+            self.closed = until
+            yield results
         if all_of_them:
             self._rows.forget()
 
@@ -142,7 +145,7 @@ class First:
     # ---- Checkpoints ----
 
     def kept(self) -> Iterator[KeptRows]:
-        yield from (KeptRows(part, self._form) for part in self._rows.kept_from(self._done))
+        yield from (KeptRows(part, self._form) for part in self._rows.kept_from(self.closed))
         yield from (KeptRows(part, self._known_form) for part in self._known.kept_from(None))
 
     def _form(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -161,7 +164,7 @@ class First:
         return sum(batch.num_rows for batch in self.kept())
 
     def restore(self, kept: Iterable[KeptRows], watermark: int | None) -> None:
-        """Before all rows. watermark: of the moment when they were kept."""
+        """Before all rows. watermark: `closed` of the moment when they were kept."""
         width = len(self.schema)
         for one in kept:
             batch = one.rows
@@ -174,12 +177,25 @@ class First:
                 keys = known.column(width).flatten()
                 own = pa.RecordBatch.from_arrays(keys.flatten(), schema=_KNOWN)
                 self._known.restore(own, None, one.place_of(known) if known.num_rows == 1 else None)
-        self.watermark = self._done = watermark
+        self.watermark = self.closed = watermark
 
     @property
     def size(self) -> int:
         """The bytes of what is kept."""
         return self._storage.memory + self._storage.disk
+
+
+def known_keys_within(rows: pa.RecordBatch, is_chosen: Callable[[pa.Array], pa.BooleanArray]) -> pa.RecordBatch:
+    """Of rows that `kept` has of known keys: those with chosen hashes."""
+    place = rows.schema.get_field_index(KNOWN_KEYS)
+    keys = rows.column(place).flatten()
+    chosen = keys.filter(is_chosen(keys.field(0)))
+    if not len(chosen):
+        return rows.slice(0, 0)
+    together = pa.ListArray.from_arrays(pa.array([0, len(chosen)], pa.int32()), chosen)
+    columns = [pa.nulls(1, type_) for type_ in rows.schema.types]
+    columns[place] = together.cast(_KNOWN_ROW.type)
+    return pa.RecordBatch.from_arrays(columns, schema=rows.schema)
 
 
 def _plain(type_: pa.DataType) -> pa.DataType:

@@ -27,6 +27,7 @@ from ..datafusion.tokens import quoted
 from .join_query import Asked, Joining, JoinQuery, Within
 from .joining import Sides
 from .kept import KeptRows
+from .results import Step
 from .spans import before, later
 from .storage import Storage, StorageLimits
 from .timed_rows import AT, ROW, TimedRows, steps
@@ -47,7 +48,7 @@ class IntervalJoined:
         self.kept_schema = given.append(_HAS_MET)
         self.meanings: dict[str, str] = {}
         self.watermark: int | None = None
-        self._done: int | None = None  # what is before has been joined
+        self.closed: int | None = None  # what is before has been joined
         self._storage = Storage(limits)
         width = max(self._within.length // _BUCKETS, _SHORTEST)
         self._sides = [
@@ -91,7 +92,7 @@ class IntervalJoined:
         for side, own in self._stream.apart(rows):
             self._sides[side].add(own)
 
-    def close(self, all_of_them: bool = False) -> Iterator[pa.RecordBatch]:
+    def close(self, all_of_them: bool = False) -> Iterator[Step]:
         """The results up to the watermark, or all. It has passed all of them then."""
         if all_of_them:
             last = max((side.last for side in self._sides if side.last is not None), default=None)
@@ -99,23 +100,24 @@ class IntervalJoined:
                 return
             self.watermark = later(self.watermark, last + self._within.length)
         if self.watermark is not None:
-            for until in steps(self._sides, self._done, self.watermark):
-                yield from self._join(until)
+            for until in steps(self._sides, self.closed, self.watermark):
+                results = list(self._join(until))
                 for side in self._sides:
                     side.forget(until)
-                self._done = until
+                self.closed = until
+                yield results
         for side in self._sides if all_of_them else ():
             side.forget()
 
     def _join(self, until: int) -> Iterator[pa.RecordBatch]:
         """The results that event times before this one decide, and no earlier ones."""
         left, right = self._sides
-        new = [side.between(self._done, until) for side in self._sides]
+        new = [side.between(self.closed, until) for side in self._sides]
         tables = []
         if new[0]:
             tables.append(self._met(0, new[0], right.between(self._first_for(0, new[0]), until)))
-        if new[1] and self._done is not None:
-            tables.append(self._met(1, new[1], left.between(self._first_for(1, new[1]), self._done)))
+        if new[1] and self.closed is not None:
+            tables.append(self._met(1, new[1], left.between(self._first_for(1, new[1]), self.closed)))
         for side, rows in enumerate(self._waited(until)):
             if rows:
                 tables.append(self._left_alone(side, rows))
@@ -149,7 +151,7 @@ class IntervalJoined:
     def _waited(self, until: int) -> Iterator[list[pa.RecordBatch]]:
         """Of each side: the rows that have met nobody, and will not."""
         for side, keeps in zip(self._sides, self._keeps, strict=True):
-            first = None if self._done is None else self._done - side.after
+            first = None if self.closed is None else self.closed - side.after
             yield side.between(first, until - side.after, without_noted=True) if keeps else []
 
     def _left_alone(self, side: int, rows: Sequence[pa.RecordBatch]) -> pa.Table:
@@ -187,7 +189,7 @@ class IntervalJoined:
             for side, part in self._stream.apart(batch.select(range(batch.num_columns - 1))):
                 own = has_met.filter(pc.equal(is_right, bool(side)))
                 self._sides[side].restore(part, own, one.place_of(part))
-        self.watermark = self._done = watermark
+        self.watermark = self.closed = watermark
 
     @property
     def size(self) -> int:

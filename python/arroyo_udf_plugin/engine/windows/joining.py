@@ -1,6 +1,6 @@
 """Two inputs joined: rows of the same event time, which are results of the same window.
 
-    rows of both ──► kept by their event time ──► a watermark passes it: JOIN ON time = time AND ... ──► results
+    rows of both ──► sorted by event time ──► a watermark passes it: JOIN ON time = time AND ... ──► results
 
 Rows of both sides come in one stream. Such a row says which side it is of, and the columns of the other side are null.
 
@@ -20,10 +20,11 @@ from ..connectors.cells import CellType, decoded
 from ..datafusion.query import WrongQuery
 from ..datafusion.tokens import quoted
 from .join_query import KEY, SIDES, Asked, Joining, JoinQuery
-from .kept import KeptRows, PartPlace
-from .panes import WAITING_ROWS
+from .kept import KeptRows
+from .results import Step
+from .runs import SortedRuns, cuts
 from .spans import before, is_time, later, nanoseconds
-from .storage import Some, Storage, StorageLimits
+from .storage import Storage, StorageLimits
 
 _IS_RIGHT = pa.field("__right", pa.bool_())
 
@@ -89,7 +90,8 @@ class Joined:
     """schema: of the results, without the keys of both sides' rows, which are behind them if the sides have them.
     kept_schema: of what `kept` gives.
 
-    watermark: the latest; None: there was none yet. kept_rows: of what `kept` gives.
+    watermark: the latest; None: there was none yet. closed: up to where results have left. kept_rows: of what `kept`
+    gives.
     """
 
     def __init__(self, joining: Joining, given: pa.Schema, limits: StorageLimits = StorageLimits()) -> None:  # noqa: B008 (frozen)
@@ -103,8 +105,9 @@ class Joined:
         self.schema = self._query.schema
         self._asked: Asked | None = None
         self.watermark: int | None = None
+        self.closed: int | None = None
         self._storage = Storage(limits)
-        self._open: dict[int, tuple[Some, Some]] = {}  # the two sides of each time
+        self._rows = [SortedRuns(self._storage, partial(_times, place=place)) for place in self._sides.times]
 
     # ---- Rows ----
 
@@ -115,33 +118,20 @@ class Joined:
     def add(self, rows: pa.RecordBatch) -> None:
         """rows: with usable times, none of them late."""
         for side, own in self._sides.apart(rows):
-            self._add(own, side)
+            self._rows[side].add(own)
 
-    def _add(self, rows: pa.RecordBatch, side: int, place: PartPlace | None = None) -> None:
-        times = nanoseconds(rows.column(self._sides.times[side]))
-        for time in pc.unique(times).to_pylist():
-            own = rows.filter(pc.equal(times, time))
-            self._sides_of(time)[side].add(own, place if own.num_rows == rows.num_rows else None)
-
-    def _sides_of(self, time: int) -> tuple[Some, Some]:
-        if time not in self._open:
-            self._open[time] = (Some(self._storage), Some(self._storage))
-        return self._open[time]
-
-    def close(self, all_of_them: bool = False) -> Iterator[pa.RecordBatch]:
+    def close(self, all_of_them: bool = False) -> Iterator[Step]:
         """The results of the times that the watermark has passed, or of all. It has passed all of them then."""
-        watermark = self.watermark
-        over = sorted(time for time in self._open if all_of_them or (watermark is not None and time < watermark))
-        if all_of_them and over:
-            self.watermark = later(watermark, over[-1] + 1)
-        asked: tuple[list[pa.RecordBatch], list[pa.RecordBatch]] = ([], [])
-        for time in over:
-            for own, some in zip(asked, self._open.pop(time), strict=True):
-                own += some.batches
-                some.clear()
-            if sum(batch.num_rows for own in asked for batch in own) >= WAITING_ROWS or time == over[-1]:
-                yield from self._results(*asked)
-                asked = ([], [])
+        if all_of_them:
+            last = max((side.last for side in self._rows if side.last is not None), default=None)
+            self.watermark = later(self.watermark, None if last is None else last + 1)
+        if self.watermark is None:
+            return
+        for until in cuts([run for side in self._rows for run in side.before(self.watermark)], self.watermark):
+            left, right = (side.take(until) for side in self._rows)
+            results = list(self._results(left, right)) if left or right else []
+            self.closed = until
+            yield results
 
     def _results(self, left: Sequence[pa.RecordBatch], right: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         if self._asked is None:
@@ -154,27 +144,30 @@ class Joined:
 
     def kept(self) -> Iterator[KeptRows]:
         """What is open."""
-        for _, sides in sorted(self._open.items()):
-            for side, some in enumerate(sides):
-                for part in some.parts:
-                    yield KeptRows(part, partial(self._sides.together, side=side))
+        for side, rows in enumerate(self._rows):
+            form = partial(self._sides.together, side=side)
+            yield from (KeptRows(part, form, notes) for part, notes in rows.parts())
 
     @property
     def kept_rows(self) -> int:
         """As of `panes.Windows`."""
-        return sum(batch.num_rows for sides in self._open.values() for some in sides for batch in some.batches)
+        return sum(map(len, self._rows))
 
     def restore(self, kept: Iterable[KeptRows], watermark: int | None) -> None:
-        """Before all rows. watermark: of the moment when they were kept; what it closes has left."""
+        """Before all rows. watermark: `closed` of the moment when they were kept."""
         for one in kept:
             for side, own in self._sides.apart(one.rows):
-                self._add(own, side, one.place_of(own))
-        self.watermark = watermark
+                self._rows[side].restore(own, one.n_gone, one.place_of(own))
+        self.watermark = self.closed = watermark
 
     @property
     def size(self) -> int:
         """The bytes of what is open."""
         return self._storage.memory + self._storage.disk
+
+
+def _times(rows: pa.RecordBatch, place: int) -> pa.Int64Array:
+    return nanoseconds(rows.column(place))
 
 
 def _without_cell(field: pa.Field) -> pa.Field:

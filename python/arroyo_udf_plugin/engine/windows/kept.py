@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,12 @@ class KeptPart:
 
     def __init__(self, batch: pa.RecordBatch, place: PartPlace | None = None) -> None:
         self.batch, self.place = batch, place
+
+
+def noted(mask: pa.BooleanArray) -> bytes:
+    """Notes: 1 where it is true."""
+    numbers = mask.cast(pa.uint8())
+    return bytes(memoryview(numbers.buffers()[1])[numbers.offset : numbers.offset + len(numbers)])
 
 
 def _unchanged(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -58,6 +65,27 @@ class KeptRows:
     def rows(self) -> pa.RecordBatch:
         """In `kept_schema`."""
         return self.form(self.part.batch)
+
+    @property
+    def left(self) -> pa.RecordBatch:
+        """Without the rows whose note is 1, if notes say which of them are gone."""
+        return self.rows if self.notes is None else self.rows.filter(pc.invert(self.noted))
+
+    @property
+    def noted(self) -> pa.BooleanArray:
+        """Whether each row's note is 1. There are notes."""
+        assert self.notes is not None
+        return pa.Array.from_buffers(pa.uint8(), self.num_rows, [None, pa.py_buffer(self.notes)]).cast(pa.bool_())
+
+    @property
+    def n_gone(self) -> int:
+        """How many have gone, if these are the first ones."""
+        return 0 if self.notes is None else self.notes.count(1)
+
+    def chosen(self, mask: pa.BooleanArray) -> KeptRows:
+        """Some of the rows, which are written anew."""
+        notes = None if self.notes is None else noted(self.noted.filter(mask))
+        return KeptRows(KeptPart(self.rows.filter(mask)), notes=notes)
 
     def place_of(self, rows: pa.RecordBatch) -> PartPlace | None:
         """The place, if these are all of its rows."""

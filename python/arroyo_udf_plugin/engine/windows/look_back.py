@@ -24,6 +24,7 @@ from ..datafusion.query import WrongQuery, error_message, planned, settled, writ
 from ..datafusion.tokens import quoted, tokens
 from .grouping import BatchQuery
 from .kept import KeptRows
+from .results import Step
 from .spans import before, is_time, later
 from .storage import Some, Storage, StorageLimits
 from .timed_rows import AT, TimedRows, steps
@@ -60,7 +61,7 @@ class LookedBack:
     """schema: of the results: rows, and values of functions behind them. kept_schema: of what `kept` gives: rows that
     wait, and, with times before the watermark, those that are remembered.
 
-    watermark: the latest; None: there was none yet.
+    watermark: the latest; None: there was none yet. closed: up to where results have left.
     """
 
     def __init__(self, asked: LookBackRows, given: pa.Schema, limits: StorageLimits = StorageLimits()) -> None:  # noqa: B008 (frozen)
@@ -82,7 +83,7 @@ class LookedBack:
         self._answers = BatchQuery(text, self._fed, pa.schema([*_OWN, *results]), asked.table).of
         self.meanings: dict[str, str] = {}
         self.watermark: int | None = None
-        self._done: int | None = None
+        self.closed: int | None = None
         self._storage = Storage(limits)
         self._rows = TimedRows(self._storage, self.kept_schema, given.get_field_index(asked.time), _WAITING, 0)
         self._remembered = Some(self._storage)
@@ -98,17 +99,18 @@ class LookedBack:
         columns = [decoded(column) if isinstance(column.type, CellType) else column for column in rows.columns]
         self._rows.add(pa.RecordBatch.from_arrays(columns, schema=self.kept_schema))
 
-    def close(self, all_of_them: bool = False) -> Iterator[pa.RecordBatch]:
+    def close(self, all_of_them: bool = False) -> Iterator[Step]:
         """The results up to the watermark, or all. It has passed all of them then; rows stay remembered."""
         if all_of_them and self._rows.last is not None:
             self.watermark = later(self.watermark, self._rows.last + 1)
         if self.watermark is None:
             return
-        for until in steps([self._rows], self._done, self.watermark):
-            if new := self._rows.between(self._done, until):
-                yield from self._looked_back(pa.Table.from_batches(new))
+        for until in steps([self._rows], self.closed, self.watermark):
+            new = self._rows.between(self.closed, until)
+            results = list(self._looked_back(pa.Table.from_batches(new))) if new else []
             self._rows.forget(until)
-            self._done = until
+            self.closed = until
+            yield results
         if all_of_them:
             self._rows.forget()
 
@@ -184,14 +186,14 @@ class LookedBack:
 
     def kept(self) -> Iterator[KeptRows]:
         yield from map(KeptRows, self._remembered.parts)
-        yield from map(KeptRows, self._rows.kept_from(self._done))
+        yield from map(KeptRows, self._rows.kept_from(self.closed))
 
     @property
     def kept_rows(self) -> int:
         return sum(batch.num_rows for batch in self.kept())
 
     def restore(self, kept: Iterable[KeptRows], watermark: int | None) -> None:
-        """Before all rows. watermark: of the moment when they were kept."""
+        """Before all rows. watermark: `closed` of the moment when they were kept."""
         for one in kept:
             batch = one.rows
             is_over = pa.repeat(pa.scalar(False), batch.num_rows)
@@ -202,7 +204,7 @@ class LookedBack:
                 self._remembered.add(over, one.place_of(over))
             if waiting.num_rows:
                 self._rows.restore(waiting, None, one.place_of(waiting))
-        self.watermark = self._done = watermark
+        self.watermark = self.closed = watermark
 
     @property
     def size(self) -> int:

@@ -5,6 +5,8 @@
     found.session      of each piece in that order: 0, 1, ...
     found.starts       where in that order each session begins
 
+    matching(keys, others, n)      which of the others have one of these keys
+
 Everything is done by Arrow for all pieces at once; what it costs hardly depends on the number of keys.
 
 Guarantees: within a session, pieces come by their first times. Keys of any type work, nulls are a key like others.
@@ -51,15 +53,30 @@ def numbered(keys: Sequence[pa.Array], firsts: pa.Int64Array, lasts: pa.Int64Arr
 def _latest(ids: pa.Int64Array, lasts: pa.Int64Array) -> pa.Int64Array:
     """The latest time of each key so far. ids: sorted."""
     order = pc.sort_indices(lasts)
-    rank = _inverse(order)
+    rank = inverse(order)
     steps = pc.multiply(ids, len(ids))  # far enough apart that no key sees another one's ranks
     highest = pc.subtract(pc.cumulative_max(pc.add(steps, rank)), steps)
     return lasts.take(order).take(highest)
 
 
-def _inverse(order: pa.UInt64Array) -> pa.Int64Array:
+def inverse(order: pa.UInt64Array) -> pa.Int64Array:
     """Where each position has gone."""
     return pc.sort_indices(order).cast(pa.int64())
+
+
+def matching(keys: Sequence[pa.Array], others: Sequence[pa.Array], n_others: int) -> pa.BooleanArray:
+    """Which of the others are among the keys."""
+    own, their = ([column for key in some for column in _flat(key)] for some in (keys, others))
+    masks = [pc.is_in(column, value_set=known) for column, known in zip(their, own, strict=True)]
+    if len(masks) < 2:
+        return masks[0] if masks else pa.repeat(pa.scalar(True), n_others)
+    mask = functools.reduce(pc.and_, masks)  # a combination of values that are among the keys may be another one
+    if not mask.true_count:
+        return mask
+    n_keys = len(own[0])
+    both = [pa.concat_arrays([known, column.filter(mask)]) for known, column in zip(own, their, strict=True)]
+    ids = _ids(both, len(both[0]))
+    return pc.replace_with_mask(mask, mask, pc.is_in(ids[n_keys:], value_set=ids[:n_keys]))
 
 
 def _ids(keys: Sequence[pa.Array], length: int) -> pa.Int64Array:

@@ -17,11 +17,14 @@ from .spans import Session
 from .storage import StorageLimits
 
 
+OpenWindows = WindowPanes | Sessions | Joined | IntervalJoined | Collected | First | LookedBack
+
+
 def opened(
     grouping: Grouping | Joining | Collecting | FirstRows | LookBackRows,
     given: pa.Schema,
     limits: StorageLimits = StorageLimits(),  # noqa: B008 (frozen)
-) -> WindowPanes | Sessions | Joined | IntervalJoined | Collected | First | LookedBack:
+) -> OpenWindows:
     """given: of the rows. Raises WrongQuery."""
     if isinstance(grouping, Collecting):
         return Collected(grouping, given, limits)

@@ -6,7 +6,9 @@ out of one query together.
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
@@ -15,24 +17,31 @@ import pyarrow.compute as pc
 
 from .grouping import Grouping, GroupingPlan
 from .kept import KeptRows, PartPlace
-from .results import Results
+from .pane_rows import PANE, by_pane, with_pane, with_panes, without_panes
+from .results import Results, Step
 from .spans import WindowSteps, before, later, nanoseconds
 from .storage import Some, Storage, StorageLimits
+from .tiers import Tiers
 
-PANE = pa.field("__pane", pa.int64())
 WAITING_ROWS = 131_072  # for a query: it costs as much as some ten thousand rows
 _FEW_ROWS = 16_384  # of parts: they need not be merged
+_MANY = 4  # times as many: results of one window leave in several steps
+_ENDS = 64  # of windows that are looked at together
 
 
 @dataclasses.dataclass
 class _Pane:
-    """kept: rows, or parts. rows: of them. merged: rows that there were after the latest merge."""
+    """kept: rows, or parts. given: how many of its batches have left in results. rows: of the others. merged: rows that
+    there were after the latest merge. is_one: nothing has come since then: each key is there once."""
 
     kept: Some
+    given: int = 0
     rows: int = 0
     merged: int = 0
+    is_one: bool = False
 
     def add(self, batch: pa.RecordBatch, place: PartPlace | None = None) -> None:
+        self.is_one = False
         self.kept.add(batch, place)
         self.rows += batch.num_rows
 
@@ -40,7 +49,7 @@ class _Pane:
 class WindowPanes:
     """schema: of the results. kept_schema: of what `kept` gives. meanings: see `GroupingPlan`.
 
-    watermark: the latest; None: there was none yet.
+    watermark: the latest; None: there was none yet. closed: windows are that end up to then, and no others.
     """
 
     def __init__(self, grouping: Grouping, given: pa.Schema, limits: StorageLimits = StorageLimits()) -> None:  # noqa: B008 (frozen)
@@ -53,12 +62,15 @@ class WindowPanes:
         self._needed = [given.get_field_index(name) for name in self._plan.needed]
         self._of_windows = Results(grouping, self._plan.schema, given.field(self._time).type)
         self.schema = self._of_windows.schema
-        self.kept_schema, self.meanings = _with_pane(self._plan.kept), self._plan.meanings
+        self.kept_schema, self.meanings = with_pane(self._plan.kept), self._plan.meanings
         self.watermark: int | None = None
-        self._closed: int | None = None  # windows are, whose ends are not behind it
+        self.closed: int | None = None
         self._first: int | None = None  # the earliest pane
         self._panes: dict[int, _Pane] = {}
         self._storage = Storage(limits)
+        self._tiers: Tiers | None = None
+        if self._plan.in_parts and self._window.count > 1:
+            self._tiers = Tiers(self._window, self._plan.merged, self._storage, self._parts_of)
         self._waiting: list[tuple[int | pa.Int64Array, pa.RecordBatch]] = []  # rows that are no parts yet, with panes
         self._waiting_rows = 0
 
@@ -99,16 +111,23 @@ class WindowPanes:
             for parts in self._plan.parts.of_one([batch for _, batch in waiting]):
                 self._merge(self._put(parts, pane))
             return
-        for parts in self._plan.parts.of_several([_with_panes(batch, panes) for panes, batch in waiting]):
-            self._merge(self._put(*_without_panes(parts)))
+        for parts in self._plan.parts.of_several([with_panes(batch, panes) for panes, batch in waiting]):
+            self._merge(self._put(*without_panes(parts)))
 
     def _merge(self, panes: Sequence[_Pane]) -> None:
         """Puts parts together, if there are many."""
         for pane in panes:
             if pane.rows > _FEW_ROWS + 2 * pane.merged:
-                merged = self._plan.merged.of_one(pane.kept.batches)
-                pane.kept.replace(merged)
-                pane.rows = pane.merged = sum(batch.num_rows for batch in merged)
+                self._put_together(pane)
+
+    def _put_together(self, pane: _Pane) -> None:
+        merged = self._plan.merged.of_one(pane.kept.batches)
+        pane.kept.replace(merged)
+        pane.rows = pane.merged = sum(batch.num_rows for batch in merged)
+        pane.is_one = True
+
+    def _parts_of(self, pane: int) -> list[pa.RecordBatch]:
+        return self._panes[pane].kept.batches if pane in self._panes else []
 
     def _put(self, batch: pa.RecordBatch, panes: int | pa.Int64Array, place: PartPlace | None = None) -> list[_Pane]:
         """Into its panes. place: where a checkpoint has the batch."""
@@ -117,60 +136,110 @@ class WindowPanes:
             if (pane := self._panes.get(number)) is None:
                 pane = self._panes[number] = _Pane(Some(self._storage))
             pane.add(part, place if part is batch else None)
+            if self._tiers is not None:
+                self._tiers.changed(number)
             changed.append(pane)
         return changed
 
     # ---- Results ----
 
-    def close(self, all_of_them: bool = False) -> Iterator[pa.RecordBatch]:
+    def close(self, all_of_them: bool = False) -> Iterator[Step]:
         """The results of the windows that the watermark has passed, or of all. It has passed all of them then."""
         upto = None if all_of_them else self.watermark
         if self._has_closing(upto):
             yield from self._closing(upto)
-            if upto is None and self._closed is not None:
-                self.watermark = later(self.watermark, self._closed)
+            if upto is None and self.closed is not None:
+                self.watermark = later(self.watermark, self.closed)
         if upto is not None:
-            self._closed = upto
-        if self._first is not None and self._closed is not None:
-            open_from = self._window.first_open(self._closed)
-            if self._first < open_from:
-                for number in [pane for pane in self._panes if pane < open_from]:
-                    self._panes.pop(number).kept.clear()
-                self._first = min(self._panes, default=None)
+            self.closed = upto
+        self._forget()
 
-    def _closing(self, upto: int | None) -> Iterator[pa.RecordBatch]:
+    def _closing(self, upto: int | None) -> Iterator[Step]:
         self._take_parts()
         panes = sorted(self._panes)
+        ends = self._window.ends(panes, self.closed, upto)
         asked: dict[int, list[pa.RecordBatch]] = {}
         n_rows = 0
-        for end in self._window.ends(panes, self._closed, upto):
-            own = [self._panes[pane] for pane in self._window.of(panes, end)]
-            asked[end] = [batch for pane in own for batch in pane.kept.batches]
-            n_rows += sum(pane.rows for pane in own)
-            self._closed = end
-            if n_rows >= WAITING_ROWS:
-                yield from self._results(asked)
+        while some := list(itertools.islice(ends, _ENDS)):
+            for end, kept in zip(some, self._kept_of(panes, some), strict=True):
+                asked[end] = kept
+                own_rows = sum(batch.num_rows for batch in kept)
+                n_rows += own_rows
+                if self._window.count == 1 and self._plan.in_parts and own_rows > _MANY * WAITING_ROWS:
+                    del asked[end]
+                    if asked:
+                        yield self._step(asked, panes)
+                    yield from self._in_steps(end, self._panes[self._window.moved(end, -1)], panes)
+                elif n_rows < WAITING_ROWS:
+                    continue
+                else:
+                    yield self._step(asked, panes)
                 asked, n_rows = {}, 0
         if asked:
-            yield from self._results(asked)
+            yield self._step(asked, panes)
+
+    def _kept_of(self, panes: Sequence[int], ends: Sequence[int]) -> list[list[pa.RecordBatch]]:
+        """What there is of the windows with these ends. panes: all, sorted."""
+        if self._tiers is not None:
+            return self._tiers.of(panes, ends)
+        return [
+            [batch for pane in self._window.of(panes, end) for batch in self._panes[pane].kept.batches] for end in ends
+        ]
+
+    def _step(self, asked: Mapping[int, Sequence[pa.RecordBatch]], panes: Sequence[int]) -> Step:
+        """The results of these windows, which are closed then."""
+        results = list(self._results(asked))
+        self.closed = max(asked)
+        self._forget(panes)
+        return results
+
+    def _in_steps(self, end: int, pane: _Pane, panes: Sequence[int]) -> Iterator[Step]:
+        """The results of a window of one pane with many keys, which are given out one after the other."""
+        if not pane.is_one:
+            self._put_together(pane)
+        waiting = pane.kept.batches
+        while waiting:
+            some: list[pa.RecordBatch] = []
+            while waiting and sum(batch.num_rows for batch in some) < WAITING_ROWS:
+                some.append(waiting.pop(0))
+            results = [self._result(batch, _ends(end, batch.num_rows)) for batch in self._plan.result.of_one(some)]
+            pane.given += len(some)
+            pane.rows -= sum(batch.num_rows for batch in some)
+            if not waiting:
+                self.closed = end
+                self._forget(panes)
+            yield results
+
+    def _forget(self, panes: Sequence[int] | None = None) -> None:
+        """What no window needs that is open. panes: all, sorted, and maybe others that were before them."""
+        open_from = None if self.closed is None else self._window.first_open(self.closed)
+        if self._first is None or open_from is None or self._first >= open_from:
+            return
+        panes = sorted(self._panes) if panes is None else panes
+        start, stop = (bisect.bisect_left(panes, pane) for pane in (self._first, open_from))
+        for pane in panes[start:stop]:
+            self._panes.pop(pane).kept.clear()
+        self._first = panes[stop] if stop < len(panes) else None
+        if self._tiers is not None:
+            self._tiers.forget(open_from)
 
     def _has_closing(self, upto: int | None) -> bool:
         """Whether a window with rows ends up to this time."""
         if self._first is None or upto is None:
             return self._first is not None
-        return next(self._window.ends([self._first], self._closed, upto), None) is not None
+        return next(self._window.ends([self._first], self.closed, upto), None) is not None
 
     def _results(self, asked: Mapping[int, Sequence[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
         """asked: what is kept, by the ends of windows."""
         if self._is_by_row or (len(asked) == 1 and len(self._plan.schema)):
             for end, kept in asked.items():
                 for batch in self._plan.result.of_one(kept):
-                    yield self._result(batch, pa.repeat(pa.scalar(end, PANE.type), batch.num_rows))
+                    yield self._result(batch, _ends(end, batch.num_rows))
             return
-        batches = [_with_panes(batch, end) for end, kept in asked.items() for batch in kept]
-        results = pa.Table.from_batches(self._plan.result.of_several(batches), _with_pane(self._plan.schema))
+        batches = [with_panes(batch, end) for end, kept in asked.items() for batch in kept]
+        results = pa.Table.from_batches(self._plan.result.of_several(batches), with_pane(self._plan.schema))
         for batch in results.take(pc.sort_indices(results.column(0))).to_batches():
-            yield self._result(*_without_panes(batch))
+            yield self._result(*without_panes(batch))
 
     def _result(self, batch: pa.RecordBatch, ends: pa.Int64Array) -> pa.RecordBatch:
         """Results of windows with these ends."""
@@ -182,8 +251,8 @@ class WindowPanes:
         """What is open."""
         self._take_parts()
         for number, pane in sorted(self._panes.items()):
-            form = partial(_with_panes, panes=number)
-            for part in pane.kept.parts:
+            form = partial(with_panes, panes=number)
+            for part in pane.kept.parts[pane.given :]:
                 yield KeptRows(part, form)
 
     @property
@@ -193,10 +262,10 @@ class WindowPanes:
         return sum(pane.rows for pane in self._panes.values())
 
     def restore(self, kept: Iterable[KeptRows], watermark: int | None) -> None:
-        """Before all rows. watermark: of the moment when they were kept; what it closes has left."""
-        self.watermark = self._closed = watermark
+        """Before all rows. watermark: `closed` of the moment when they were kept."""
+        self.watermark = self.closed = watermark
         for one in kept:
-            self._put(*_without_panes(one.rows), one.part.place)
+            self._put(*without_panes(one.rows), one.part.place)
         for pane in self._panes.values():
             pane.merged = pane.rows  # or the next rows would write all parts anew
         self._first = min(self._panes, default=None)
@@ -207,30 +276,5 @@ class WindowPanes:
         return self._storage.memory + self._storage.disk + sum(int(batch.nbytes) for _, batch in self._waiting)
 
 
-def by_pane(batch: pa.RecordBatch, panes: pa.Int64Array) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The rows of each pane, which come in their order."""
-    bounds = pc.min_max(panes)
-    if bounds["min"] == bounds["max"]:
-        yield bounds["min"].as_py(), batch
-        return
-    order = pc.sort_indices(panes)
-    runs = pc.run_end_encode(panes.take(order), pa.int64())
-    start = 0
-    for pane, stop in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
-        yield pane, batch.take(order.slice(start, stop - start))
-        start = stop
-
-
-def _with_panes(batch: pa.RecordBatch, panes: int | pa.Int64Array) -> pa.RecordBatch:
-    """With the first column of `kept_schema`."""
-    if isinstance(panes, int):
-        panes = pa.repeat(pa.scalar(panes, PANE.type), batch.num_rows)
-    return pa.RecordBatch.from_arrays([panes, *batch.columns], schema=_with_pane(batch.schema))
-
-
-def _without_panes(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.Int64Array]:
-    return batch.remove_column(0), batch.column(0)
-
-
-def _with_pane(schema: pa.Schema) -> pa.Schema:
-    return pa.schema([PANE, *schema])
+def _ends(end: int, n_rows: int) -> pa.Int64Array:
+    return pa.repeat(pa.scalar(end, PANE.type), n_rows)

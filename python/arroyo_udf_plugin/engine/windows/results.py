@@ -8,6 +8,8 @@ import pyarrow.compute as pc
 from .grouping import Grouping
 from .spans import times_of
 
+Step = list[pa.RecordBatch]
+"""Results that leave together. Between two steps, what is kept and `closed` say exactly what has not left."""
 _BOUNDS = pa.struct([("start", pa.timestamp("ns")), ("end", pa.timestamp("ns"))])
 
 

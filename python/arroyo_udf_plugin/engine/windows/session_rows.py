@@ -1,106 +1,153 @@
-"""The rows of open sessions, each with the number of its session.
+"""The rows of pieces of sessions, by the numbers of the pieces.
 
-Sessions that turn out to be one get one number. Rows are not written again for that: it is noted that their number
-means another one. Nor are they for each session that leaves: only when half of a batch has left.
+    numbers = rows.add(batch, lengths)       the rows of each piece lie together
+    rows.take_out(numbers)                   the rows of these pieces, which are not here any more
+
+The rows of pieces that came together are a chunk, and a piece's number says where in it its rows are. Small chunks are
+put together, with the same numbers. Rows that have left are taken out of a chunk when they are half of it.
+
+Guarantees: taking rows out costs what they are, and a bit for each chunk.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+import bisect
+from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...host.ordinals import ordinals
+from .kept import KeptPart, noted
+from .panes import WAITING_ROWS
 from .storage import Some, Storage
 
 SESSION = pa.field("__session", pa.int64())
-Chosen = tuple[pa.Int64Array, pa.RecordBatch]
-"""Rows of sessions that were asked for, and for each the place of its session among these."""
 
 
-@dataclass
 class _Chunk:
-    """rows: each with its number first. total: of them. open: how many of them have not left."""
+    """first: the number of the first piece. lengths: of all pieces. open: how many rows have not left."""
 
-    rows: Some
-    total: int
-    open: int
+    def __init__(self, storage: Storage, first: int, rows: pa.RecordBatch, lengths: pa.Int64Array) -> None:
+        self._some = Some(storage)
+        self.first = first
+        self._put(rows, lengths)
+
+    def _put(self, rows: pa.RecordBatch, lengths: pa.Int64Array) -> None:
+        self._some.replace([rows])
+        self._lengths, self._ends = lengths, pc.cumulative_sum(lengths)
+        self.open = self._total = rows.num_rows
+        self._gone: list[pa.Int64Array] = []
+
+    @property
+    def until(self) -> int:
+        """Behind the number of the last piece."""
+        return self.first + len(self._lengths)
+
+    @property
+    def _batch(self) -> pa.RecordBatch:
+        (batch,) = self._some.batches
+        return batch
+
+    @property
+    def lengths(self) -> pa.Int64Array:
+        """Of what has not left."""
+        if not self._gone:
+            return self._lengths
+        is_gone = pc.is_in(ordinals(len(self._lengths), type_="int64"), pa.concat_arrays(self._gone))
+        return pc.if_else(is_gone, pa.scalar(0, pa.int64()), self._lengths)
+
+    @property
+    def rows(self) -> pa.RecordBatch:
+        """What has not left."""
+        return self._batch.take(_places(self.lengths, self._ends)) if self._gone else self._batch
+
+    @property
+    def part(self) -> KeptPart:
+        (part,) = self._some.parts
+        return part
+
+    def notes(self) -> bytes | None:
+        """A 1 for each row that has left; None: none has."""
+        if not self._gone:
+            return None
+        pieces = pa.concat_arrays(self._gone)
+        gone = _places(self._lengths.take(pieces), self._ends.take(pieces))
+        return noted(pc.is_in(ordinals(self._total, type_="int64"), gone))
+
+    def take_out(self, pieces: pa.Int64Array) -> tuple[pa.Int64Array, pa.RecordBatch]:
+        """pieces: their places. Also which one of these pieces each row is of."""
+        lengths = self._lengths.take(pieces)
+        rows = self._batch.take(_places(lengths, self._ends.take(pieces)))
+        which = _repeated(ordinals(len(pieces), type_="int64"), pc.cumulative_sum(lengths))
+        self._gone.append(pieces)
+        self.open -= rows.num_rows
+        if not self.open:
+            self.clear()
+        elif 2 * self.open < self._total:
+            self._put(self.rows, self.lengths)
+        return which, rows
+
+    def clear(self) -> None:
+        self._some.clear()
+
+
+def _places(lengths: pa.Int64Array, ends: pa.Int64Array) -> pa.Int64Array:
+    """Of the rows of pieces that are so long, and have their last rows before these places."""
+    is_there = pc.greater(lengths, 0)
+    lengths, ends = lengths.filter(is_there), ends.filter(is_there)
+    until = pc.cumulative_sum(lengths)
+    moved = _repeated(pc.subtract(ends, until), until)
+    return pc.add(moved, ordinals(len(moved), type_="int64"))
+
+
+def _repeated(values: pa.Int64Array, until: pa.Int64Array) -> pa.Int64Array:
+    """Each of them up to a place."""
+    return pc.run_end_decode(pa.RunEndEncodedArray.from_arrays(until, values))
 
 
 class SessionRows:
-    """schema: of the rows."""
+    """open: how many there are."""
 
-    def __init__(self, schema: pa.Schema, storage: Storage) -> None:
-        self._schema, self._storage = pa.schema([SESSION, *schema]), storage
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
         self._chunks: list[_Chunk] = []
         self._next = 0
-        self._was = self._is = pa.array([], SESSION.type)  # numbers that mean another one, and that one
 
-    def add(self, session: pa.Int64Array, columns: Sequence[pa.Array], n_sessions: int) -> pa.Int64Array:
-        """session: of each row, from 0 on. Returns their numbers."""
-        numbers = pc.add(session, self._next)
-        chunk = _Chunk(Some(self._storage), len(session), len(session))
-        chunk.rows.add(pa.RecordBatch.from_arrays([numbers, *columns], schema=self._schema))
-        self._chunks.append(chunk)
-        sessions = pa.array(range(self._next, self._next + n_sessions), SESSION.type)
-        self._next += n_sessions
-        return sessions
-
-    def join(self, was: pa.Int64Array, is_: pa.Int64Array) -> None:
-        """From now on these numbers mean those."""
-        self._is = _translated(self._is, was, is_)
-        differs = pc.not_equal(was, is_)
-        self._was = pa.concat_arrays([self._was, was.filter(differs)])
-        self._is = pa.concat_arrays([self._is, is_.filter(differs)])
+    def add(self, rows: pa.RecordBatch, lengths: pa.Int64Array) -> pa.Int64Array:
+        """lengths: how many rows each piece has, one after the other. Returns the numbers of the pieces."""
+        first, self._next = self._next, self._next + len(lengths)
+        numbers = ordinals(len(lengths), first, "int64")
+        batches, all_lengths = [rows], [lengths]
+        n_rows = rows.num_rows
+        while self._chunks and self._chunks[-1].open < min(2 * n_rows, WAITING_ROWS):
+            chunk = self._chunks.pop()
+            all_lengths[:0] = [chunk.lengths, pa.repeat(pa.scalar(0, pa.int64()), first - chunk.until)]
+            batches.insert(0, chunk.rows)
+            first = chunk.first
+            n_rows += chunk.open
+            chunk.clear()
+        (together,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
+        self._chunks.append(_Chunk(self._storage, first, together, pa.concat_arrays(all_lengths)))
+        return numbers
 
     @property
     def open(self) -> int:
-        """How many there are."""
         return sum(chunk.open for chunk in self._chunks)
 
-    def asked(self, sessions: pa.Int64Array) -> tuple[list[pa.RecordBatch], Callable[[pa.RecordBatch], Chosen]]:
-        """What may have rows of these sessions, and what chooses these rows from it: whatever happens here meanwhile,
-        those of now."""
-        batches = [rows for chunk in self._chunks for rows in chunk.rows.batches]
-        return batches, partial(_chosen, *self._numbers_of(sessions))
+    def parts(self) -> Iterator[tuple[KeptPart, bytes | None]]:
+        """Each with a 1 for each row that has left."""
+        return ((chunk.part, chunk.notes()) for chunk in self._chunks)
 
-    def take_out(self, sessions: pa.Int64Array, left: pa.Int64Array) -> list[Chosen]:
-        """The rows of these sessions, which are not here any more. left: all sessions that are."""
-        chunks = list(self._chunks_of(sessions))
-        is_open = pc.is_in(self._is, left)
-        self._was, self._is = self._was.filter(is_open), self._is.filter(is_open)
-        for chunk, _, taken in chunks:
-            chunk.open -= taken.num_rows
-        known = pa.concat_arrays([left, self._was])
+    def take_out(self, numbers: pa.Int64Array) -> Iterator[tuple[pa.Int64Array, pa.RecordBatch]]:
+        """Also which one of these pieces each row is of."""
+        order = pc.sort_indices(numbers)
+        numbers = numbers.take(order)
+        start = 0
         for chunk in self._chunks:
-            if 2 * chunk.open < chunk.total:
-                open_ = [rows.filter(pc.is_in(rows.column(0), known)) for rows in chunk.rows.batches if chunk.open]
-                chunk.rows.replace(open_)
-                chunk.total = chunk.open
+            stop = bisect.bisect_left(range(len(numbers)), chunk.until, start, key=lambda n: numbers[n].as_py())
+            if start < stop:
+                which, rows = chunk.take_out(pc.subtract(numbers.slice(start, stop - start), chunk.first))
+                yield order.slice(start, stop - start).take(which), rows
+            start = stop
         self._chunks = [chunk for chunk in self._chunks if chunk.open]
-        return [(places, rows) for _, places, rows in chunks]
-
-    def _chunks_of(self, sessions: pa.Int64Array) -> Iterator[tuple[_Chunk, pa.Int64Array, pa.RecordBatch]]:
-        numbers = self._numbers_of(sessions)
-        for chunk in self._chunks:
-            for rows in chunk.rows.batches:
-                places, chosen = _chosen(*numbers, rows)
-                if chosen.num_rows:
-                    yield chunk, places, chosen
-
-    def _numbers_of(self, sessions: pa.Int64Array) -> tuple[pa.Int64Array, pa.Int64Array]:
-        """Their numbers, and for each the place of its session among these."""
-        is_alias = pc.is_in(self._is, sessions)
-        known = pa.concat_arrays([sessions, self._was.filter(is_alias)])
-        return known, pc.index_in(pa.concat_arrays([sessions, self._is.filter(is_alias)]), sessions).cast(pa.int64())
-
-
-def _chosen(known: pa.Int64Array, places: pa.Int64Array, rows: pa.RecordBatch) -> Chosen:
-    at = pc.index_in(rows.column(0), known)
-    return places.take(at.drop_null()), rows.filter(at.is_valid()).remove_column(0)
-
-
-def _translated(numbers: pa.Int64Array, was: pa.Int64Array, is_: pa.Int64Array) -> pa.Int64Array:
-    return pc.coalesce(is_.take(pc.index_in(numbers, was)), numbers)

@@ -49,6 +49,14 @@ class WindowSteps(abc.ABC):
         """The start of the pane so many steps later; below 0: earlier."""
 
     @abc.abstractmethod
+    def step(self, pane: int) -> int:
+        """The number of this step. `pane`: its start."""
+
+    @abc.abstractmethod
+    def begin(self, step: int) -> int:
+        """The start of the step with this number."""
+
+    @abc.abstractmethod
     def starts(self, ends: pa.Int64Array) -> pa.Int64Array:
         """Of windows with these ends."""
 
@@ -111,6 +119,12 @@ class Hop(WindowSteps):
     def moved(self, pane: int, steps: int) -> int:
         return pane + steps * self.slide
 
+    def step(self, pane: int) -> int:
+        return pane // self.slide
+
+    def begin(self, step: int) -> int:
+        return step * self.slide
+
     def starts(self, ends: pa.Int64Array) -> pa.Int64Array:
         return pc.subtract(ends, self.width)
 
@@ -143,6 +157,12 @@ class Months(WindowSteps):
 
     def moved(self, pane: int, steps: int) -> int:
         return _begin(_month(pane) + steps * self.slide_months)
+
+    def step(self, pane: int) -> int:
+        return _month(pane) // self.slide_months
+
+    def begin(self, step: int) -> int:
+        return _begin(step * self.slide_months)
 
     def starts(self, ends: pa.Int64Array) -> pa.Int64Array:
         several = ends.dictionary_encode()

@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 
 from ...host.ordinals import ordinals
 from .kept import KeptPart, PartPlace
-from .panes import WAITING_ROWS, by_pane
+from .pane_rows import by_pane
+from .panes import WAITING_ROWS
 from .spans import Hop, nanoseconds
 from .storage import Some, Storage
 

@@ -100,6 +100,10 @@ class Killing:
         self._files = 0
         self._begun = False
 
+    def width(self) -> int:
+        """How many slices the next engine has."""
+        return self.random.randint(1, 3)
+
     @property
     def expected(self) -> Rows:
         return Counter((n, 2 * n, f"row {n}") for n in self._numbers() if n % 50 != 7)
@@ -124,7 +128,7 @@ class Killing:
     @contextlib.contextmanager
     def engine(self, moment: str) -> Iterator[subprocess.Popen[str]]:
         """An engine, begun or resumed."""
-        parallelism = self.random.randint(1, 3)
+        parallelism = self.width()
         path = self._folder / "pipeline.json"
         path.write_text(json.dumps(self._description | {"parallelism": parallelism}))
         command = [sys.executable, str(CHILD), str(path), moment, str(EPOCHS)]
@@ -166,9 +170,16 @@ class Killing:
     def finish(self, found: Callable[[], Rows]) -> None:
         """Lets the last engine run until all rows are there."""
         self.add_file()
+        self.run_until(lambda: found().total() + self.letters().total() >= len(self._numbers()))
+        assert found() == self.expected
+        letters = Counter((n, outcome, text.splitlines()[0]) for n, outcome, text in self.letters().elements())
+        assert letters == self.expected_letters
+
+    def run_until(self, is_there: Callable[[], bool]) -> None:
+        """Lets an engine run until something is there, and stops it."""
         patience = time.monotonic() + PATIENCE
         with self.engine("none") as process:
-            while found().total() + self.letters().total() < len(self._numbers()):
+            while not is_there():
                 assert process.poll() is None, "the engine has ended by itself"
                 assert time.monotonic() < patience, "rows are missing"
                 time.sleep(0.01)  # between two looks; no result depends on its length
@@ -176,9 +187,6 @@ class Killing:
             output, _ = process.communicate(timeout=PATIENCE)
             assert process.returncode == 0
             assert output.splitlines()[-1] == "resumable"
-        assert found() == self.expected
-        letters = Counter((n, outcome, text.splitlines()[0]) for n, outcome, text in self.letters().elements())
-        assert letters == self.expected_letters
 
 
 def killed_and_resumed(killing: Killing, found: Callable[[], Rows], has_parts: bool = False) -> None:

@@ -17,8 +17,8 @@ from .kind import Building, WaitingOperator
 
 
 class Deduplicate(WaitingOperator):
-    """An operator: of the rows with the same keys, the first one within a time. It works in the first slice, for all
-    slices. Rows leave when the watermark has passed them, in the order of their event times."""
+    """An operator: of the rows with the same keys, the first one within a time. Each slice has some of
+    the keys. Rows leave when the watermark has passed them; those of a slice in the order of their event times."""
 
     type: Literal["deduplicate"] = "deduplicate"
     time: str

@@ -21,7 +21,7 @@ from .kind import Building, WaitingOperator
 
 class Join(WaitingOperator):
     """An operator: the rows of two others that have the same event time, which are results of the same window, or event
-    times near each other. It works in the first slice, for all slices."""
+    times near each other. Where `on` says that columns are equal, each slice has some of their values."""
 
     inputs_key: ClassVar[str] = "`left` and `right`"
     edges: ClassVar[Sequence[str] | None] = ("LeftJoin", "RightJoin")

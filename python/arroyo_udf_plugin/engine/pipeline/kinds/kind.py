@@ -17,9 +17,10 @@ from ...connectors.cells import CellType
 from ...connectors.described import Bytes, Described, Seconds
 from ...operators.blocks import Columns, Given
 from ...operators.calls import Call, PlacedCall
-from ...operators.grouped import Asked, GroupPlan
+from ...operators.group_stage import GroupPlan
 from ...operators.lookup import LookupPlan
 from ...operators.queued import QueryPlan
+from ...windows.key_groups import Asked
 from ...windows.storage import StorageLimits
 from ..lines import Key
 from ..problems import Problems
@@ -73,8 +74,8 @@ class DescribedOperator(Described):
 
     inputs_key: ClassVar[str] = ""
     """Of one with several inputs: the keys that name them, for people."""
-    gathers: ClassVar[bool] = False
-    """Whether it works in the first slice, for all slices."""
+    exchanges: ClassVar[bool] = False
+    """Whether slices exchange rows in front of it, so that those of one key are in one slice."""
     adds_to_rows: ClassVar[bool] = False
     """Whether it adds columns to the same rows, and calls functions for them."""
     is_query: ClassVar[bool] = False
@@ -96,6 +97,11 @@ class DescribedOperator(Described):
     @property
     def default_name(self) -> str:
         return self.type
+
+    @property
+    def gathers(self) -> bool:
+        """Whether it needs all rows together, without keys: it works in the first slice, for all slices."""
+        return False
 
     @property
     def is_of_one_time(self) -> bool:
@@ -137,7 +143,7 @@ class DescribedOperator(Described):
 _NOT_ASKED = frozenset(
     (
         *("name", "functions", "isolation", "workers"),
-        *("on_error", "on_late", "allowed_lateness", "memory_limit", "disk_limit"),
+        *("on_error", "on_late", "allowed_lateness", "max_drift", "memory_limit", "disk_limit"),
     )
 )
 
@@ -145,7 +151,7 @@ _NOT_ASKED = frozenset(
 class WaitingOperator(DescribedOperator):
     """An operator whose rows wait until the watermark has passed their window."""
 
-    gathers: ClassVar[bool] = True
+    exchanges: ClassVar[bool] = True
     later: ClassVar[frozenset[str]] = frozenset({"allowed_lateness"})
 
     on_error: Literal["fail", "drop", "dead_letter"] = "fail"
@@ -154,6 +160,9 @@ class WaitingOperator(DescribedOperator):
     """What happens to a late row: the watermark has passed all its windows. Late rows are counted, too."""
     allowed_lateness: Seconds = 0.0
     """For how long a window stays open after the watermark has passed its end. Its results leave after that time."""
+    max_drift: Seconds = 60.0
+    """By how much event time one of its sources may be ahead of the slowest: then it waits. So do partitions of one
+    source that are read side by side."""
     memory_limit: Bytes = StorageLimits.memory
     """How much memory open windows may use, such as "1GiB"; the rest is in files without a name, in TMPDIR."""
     disk_limit: Bytes = StorageLimits.disk

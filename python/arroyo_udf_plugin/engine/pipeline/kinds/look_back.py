@@ -19,8 +19,9 @@ from .kind import Building, WaitingOperator, lines_of_aggregates
 
 
 class LookBack(WaitingOperator):
-    """An operator: window functions over the rows of each key, which look back at a few of them. It works in the first
-    slice, for all slices. Rows leave when the watermark has passed them, in the order of their event times."""
+    """An operator: window functions over the rows of each key, which look back at a few of them. With `keys`, each
+    slice has some of them; without, the first slice has all. Rows leave when the watermark has passed them; those of a
+    slice in the order of their event times."""
 
     type: Literal["look_back"] = "look_back"
     time: str
@@ -38,6 +39,10 @@ class LookBack(WaitingOperator):
     """How long a key is known without a row, by event time. Then its next row is its first one."""
     table: str = "input"
     """The name by which functions may call the rows, as in input.column."""
+
+    @property
+    def gathers(self) -> bool:
+        return not self.keys
 
     def looking(self) -> LookBackRows:
         return LookBackRows(

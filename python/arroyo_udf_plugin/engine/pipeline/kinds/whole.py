@@ -15,7 +15,7 @@ from ...connectors.described import Bytes
 from ...datafusion.query import WrongQuery
 from ...operators.blocks import Given
 from ...operators.calls import Call
-from ...operators.grouped import GroupPlan
+from ...operators.group_stage import GroupPlan
 from ...operators.keys import of_calls
 from ...windows.collecting import Collecting, Inputs
 from ...windows.opened import opened
@@ -34,7 +34,7 @@ class WholeQuery(DescribedOperator):
     """
 
     inputs_key: ClassVar[str] = "`tables`"
-    gathers: ClassVar[bool] = True
+    exchanges: ClassVar[bool] = True
     is_query: ClassVar[bool] = True
     is_over_all_rows: ClassVar[bool] = True
     called_kinds: ClassVar[frozenset[str]] = frozenset({"sync", "async", "table", "aggregate"})
@@ -56,6 +56,10 @@ class WholeQuery(DescribedOperator):
     """How much memory the rows that wait may use, and as much again, at least 64 MiB, what the query keeps."""
     disk_limit: Bytes = StorageLimits.disk
     """How large the rows may be that wait on disk; above that the pipeline fails."""
+
+    @property
+    def gathers(self) -> bool:
+        return True
 
     def named_inputs(self) -> Sequence[tuple[Key, str]]:
         return [(("tables", table), name) for table, name in self.tables.items()]

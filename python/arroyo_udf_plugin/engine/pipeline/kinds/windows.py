@@ -29,7 +29,7 @@ NONE: Mapping[str, Aggregate] = {}
 
 
 class Windows(WaitingOperator):
-    """An operator: rows in windows of event time, as GROUP BY has them. It works in the first slice, for all slices.
+    """An operator: rows in windows of event time, as GROUP BY has them. With `keys`, each slice has some of them; without, the first slice has all.
 
     Its rows are the windows' results: the keys, the window, the aggregates, and the last moment of the window as their
     event time.
@@ -71,6 +71,10 @@ class Windows(WaitingOperator):
     """Where these run: "thread", "subinterpreter" or "process"; default: "thread"."""
     workers: Workers | None = None
     """How many interpreters or processes there are; "auto": one per core; default: 1."""
+
+    @property
+    def gathers(self) -> bool:
+        return self.by_row or not self.keys
 
     @property
     def is_of_one_time(self) -> bool:

@@ -1,12 +1,12 @@
-"""Rows on their way from one slice to the first, and what a checkpoint has of them."""
+"""Rows on their way from one slice to another, and what a checkpoint has of them."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 
 from arroyo_udf_plugin.engine.connectors.source import Rows
-from arroyo_udf_plugin.engine.execution import gathering
-from arroyo_udf_plugin.engine.execution.gathering import RowQueue
+from arroyo_udf_plugin.engine.execution import exchange
+from arroyo_udf_plugin.engine.execution.exchange import Channel
 from arroyo_udf_plugin.engine.operators.blocks import Block, Columns
 from arroyo_udf_plugin.engine.operators.routes import Routes
 from arroyo_udf_plugin.engine.operators.watermarks import EventClock, SliceTime, Watermark
@@ -22,28 +22,61 @@ def numbers(blocks: list[Block]) -> list[int]:
     return [n for one in blocks for n in one.rows.column(0).to_pylist()]
 
 
-def test_what_is_on_its_way_in_a_checkpoint() -> None:
-    """Rows before `cut` that were taken are in the first slice's state; rows behind `noted` are read again."""
+def channel(woken: list[str] | None = None) -> Channel:
+    told = [] if woken is None else woken
+    return Channel(lambda: told.append("sender"), lambda: told.append("receiver"))
+
+
+def test_the_receiver_is_sealed_first() -> None:
+    """What it has taken is in its state; what comes behind the sender's seal is read again."""
     woken: list[str] = []
-    queue = RowQueue(lambda: woken.append("sender"), lambda: woken.append("receiver"))
-    queue.put(block(1))
+    queue = channel(woken)
+    for item in (block(1), block(2), Watermark(5)):
+        queue.put(item)
     queue.take()
-    queue.put(block(2))
-    queue.put(Watermark(5))
-    queue.cut()
+    assert queue.seal_receiver() == []
     queue.take()
     queue.put(block(3))
-    assert numbers(queue.noted()) == [2, 3]
+    assert numbers(queue.seal_sender()) == [2, 3]
     queue.put(block(4))
-    queue.cut()
-    assert numbers(queue.noted()) == [3, 4]
+    assert queue.seal_receiver() == []
+    assert numbers(queue.seal_sender()) == [3, 4]
     assert woken == ["receiver"] * 5
 
 
+def test_the_sender_is_sealed_first() -> None:
+    """What is behind its seal waits until the receiver is sealed: it is read again."""
+    queue = channel()
+    queue.put(block(1))
+    queue.put(block(2))
+    assert queue.seal_sender() == []
+    queue.put(block(3))
+    first = queue.take()
+    assert isinstance(first, Block)
+    assert queue.is_ready
+    assert numbers(queue.seal_receiver()) == [2]
+    assert [numbers([item]) for item in (queue.take(), queue.take()) if isinstance(item, Block)] == [[2], [3]]
+
+
+def test_nothing_is_taken_from_behind_a_seal() -> None:
+    queue = channel()
+    queue.put(block(1))
+    queue.seal_sender()
+    queue.put(block(2))
+    queue.take()
+    assert not queue.is_ready
+    assert queue.take() is None
+    queue.end(is_last=True)
+    assert not queue.is_over
+    assert queue.seal_receiver() == []
+    assert queue.take() is not None
+    assert queue.is_at_end
+
+
 def test_a_full_queue(monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    monkeypatch.setattr(gathering, "_MOST_ROWS", 3)
+    monkeypatch.setattr(exchange, "_MOST_ROWS", 3)
     woken: list[str] = []
-    queue = RowQueue(lambda: woken.append("sender"), lambda: None)
+    queue = Channel(lambda: woken.append("sender"), lambda: None)
     queue.put(block(1, 2))
     assert queue.has_room
     queue.put(block(3, 4))
@@ -60,27 +93,27 @@ def test_a_full_queue(monkeypatch) -> None:  # type: ignore[no-untyped-def]
 
 def test_what_a_queue_notes_is_bounded(monkeypatch) -> None:  # type: ignore[no-untyped-def]
     """A slice that is sealed late waits, although its rows are taken."""
-    monkeypatch.setattr(gathering, "_MOST_ROWS", 3)
+    monkeypatch.setattr(exchange, "_MOST_ROWS", 3)
     woken: list[str] = []
-    queue = RowQueue(lambda: woken.append("sender"), lambda: None)
+    queue = Channel(lambda: woken.append("sender"), lambda: None)
     queue.put(block(1, 2))
-    queue.cut()
+    queue.seal_receiver()
     queue.take()
     for start in (3, 5):
         assert queue.has_room
         queue.put(block(start, start + 1))
         queue.take()
-    assert queue.is_empty
+    assert not queue.is_ready
     assert not queue.has_room
     assert woken == []
-    assert numbers(queue.noted()) == [1, 2, 3, 4, 5, 6]
+    assert numbers(queue.seal_sender()) == [1, 2, 3, 4, 5, 6]
     assert queue.has_room
     assert woken == ["sender"]
 
 
 def test_a_queue_is_full_of_large_rows_too(monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    monkeypatch.setattr(gathering, "HELD_BYTES", 20)
-    queue = RowQueue(lambda: None, lambda: None)
+    monkeypatch.setattr(exchange, "HELD_BYTES", 20)
+    queue = channel()
     queue.put(block(1, 2))
     assert queue.has_room
     queue.put(block(3))
@@ -109,6 +142,6 @@ def test_partitions_that_are_read_side_by_side() -> None:
     assert time.time == 102
 
 
-def test_what_works_in_the_first_slice_only() -> None:
-    routes = Routes([None, 0, 1, 1, None], [2, 3, 4], gathering=[1])
-    assert [routes.is_behind_gathering(place) for place in range(5)] == [False, False, True, True, False]
+def test_what_has_rows_in_the_first_slice_only() -> None:
+    routes = Routes([None, 0, 1, 1, None, None], [2, 3, 4], exchanging=[1, 5], gathering=[1])
+    assert [routes.is_alone(place) for place in range(6)] == [False, True, True, True, False, False]
