@@ -22,8 +22,11 @@ _KEPT = 8192
 
 def ordinals(n_rows: int, first: int = 0, type_: Whole = "uint64") -> pa.Array:
     """first, first + 1, ... Up to 8,192 numbers from zero share their memory."""
-    numbers = _kept(type_).slice(0, n_rows) if n_rows <= _KEPT else pa.array(range(n_rows), type_)
-    return pc.add(numbers, pa.scalar(first, type_)) if first else numbers
+    if n_rows <= _KEPT:
+        numbers = _kept(type_).slice(0, n_rows)
+        return pc.add(numbers, pa.scalar(first, type_)) if first else numbers
+    ones = pa.repeat(pa.scalar(1, type_), n_rows - 1)
+    return pc.cumulative_sum(pa.concat_arrays([pa.array([first], type_), ones]))
 
 
 @functools.cache

@@ -91,9 +91,7 @@ def against_the_model(asked: Grouping, new_model: Callable[[], Model | SessionMo
 
 @pytest.mark.parametrize("few", [2, 5, 12])
 @pytest.mark.parametrize("aggregates", [PARTS, ROWS], ids=["parts", "rows"])
-def test_sessions_are_those_of_the_model(
-    aggregates: dict[str, str], few: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sessions_are_those_of_the_model(aggregates: dict[str, str], few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """few: pieces that are compared with the others at once, and rows that leave in a step."""
     for module in (sessions, session_pieces, session_rows, runs):
         monkeypatch.setattr(module, "WAITING_ROWS", few)

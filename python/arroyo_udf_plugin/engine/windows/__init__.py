@@ -15,7 +15,8 @@ grouping.py   what is asked: keys and aggregates, as queries of DataFusion
 partials.py   which aggregates can be put together from parts
 panes.py      the open windows of tumble and hop, and their results when they close; pane_rows.py: whose rows they are
 tiers.py      parts of several panes put together, for windows of many
-sessions.py   the open sessions; numbering.py: which rows are one; session_rows.py: their rows
+sessions.py   the open sessions; session_pieces.py: which of them are over; session_rows.py: their rows
+numbering.py  which rows and pieces are one session
 results.py    the columns of a result
 first_rows.py the first row of each key within a time
 look_back.py  window functions that look back at rows of their key
@@ -34,8 +35,12 @@ pane (tumble) or several (hop). What is kept of a pane is
              wait until there are enough for a query; a pane's parts are merged when they have doubled.
     rows     otherwise, without the columns that nobody needs: any aggregate that DataFusion has.
 
-Closing a window is one query over what its panes keep; windows that end together are answered together. Of sessions,
-pieces are kept, each with its first and last time, also as parts or rows; those without a gap between them are joined.
+Closing a window is one query over what its panes keep, or over tiers of many panes; windows that end together are
+answered together. Of sessions, pieces are kept, each with its first and last time, also as parts or rows; those without
+a gap between them are joined.
+
+Results leave in steps of about as many rows as a query needs to pay. Between two of them, a checkpoint has exactly what
+has not left. A step has at least the results of one moment, except for a window of one pane with parts of many keys.
 
 What a row contributes is computed before, by the query in front, where a row that cannot be computed fails alone.
 

@@ -111,8 +111,7 @@ class Inputs:
 
 class Collected:
     """schema: of the results. kept_schema: of what `kept` gives. watermark: says in checkpoints that it
-    has answered. kept_rows: of what
-    `kept` gives. meanings: of its columns, which say themselves what they are."""
+    has answered. meanings: of its columns, which say themselves what they are."""
 
     def __init__(self, collecting: Collecting, given: pa.Schema, limits: StorageLimits = StorageLimits()) -> None:  # noqa: B008 (frozen)
         """given: of `Inputs`. Raises WrongQuery."""
@@ -163,10 +162,6 @@ class Collected:
             form = partial(self._inputs.together, input=number)
             for part in some.parts:
                 yield KeptRows(part, form)
-
-    @property
-    def kept_rows(self) -> int:
-        return sum(batch.num_rows for some in self._tables for batch in some.batches)
 
     def restore(self, kept: Iterable[KeptRows], watermark: int | None) -> None:
         """Before all rows."""

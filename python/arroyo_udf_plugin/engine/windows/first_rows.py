@@ -159,10 +159,6 @@ class First:
         columns = [*(pa.nulls(1, type_) for type_ in self.schema.types), together]
         return pa.RecordBatch.from_arrays(columns, schema=self.kept_schema)
 
-    @property
-    def kept_rows(self) -> int:
-        return sum(batch.num_rows for batch in self.kept())
-
     def restore(self, kept: Iterable[KeptRows], watermark: int | None) -> None:
         """Before all rows. watermark: `closed` of the moment when they were kept."""
         width = len(self.schema)

@@ -173,11 +173,6 @@ class IntervalJoined:
         columns = [*self._stream.together(batch, side).columns, pa.repeat(pa.scalar(False), batch.num_rows)]
         return pa.RecordBatch.from_arrays(columns, schema=self.kept_schema)
 
-    @property
-    def kept_rows(self) -> int:
-        """Of what `kept` gives."""
-        return sum(map(len, self._sides))
-
     def restore(self, kept: Iterable[KeptRows], watermark: int | None) -> None:
         """Before all rows. watermark: of the moment when they were kept; what it decides has left."""
         for one in kept:

@@ -90,8 +90,7 @@ class Joined:
     """schema: of the results, without the keys of both sides' rows, which are behind them if the sides have them.
     kept_schema: of what `kept` gives.
 
-    watermark: the latest; None: there was none yet. closed: up to where results have left. kept_rows: of what `kept`
-    gives.
+    watermark: the latest; None: there was none yet. closed: up to where results have left.
     """
 
     def __init__(self, joining: Joining, given: pa.Schema, limits: StorageLimits = StorageLimits()) -> None:  # noqa: B008 (frozen)
@@ -147,11 +146,6 @@ class Joined:
         for side, rows in enumerate(self._rows):
             form = partial(self._sides.together, side=side)
             yield from (KeptRows(part, form, notes) for part, notes in rows.parts())
-
-    @property
-    def kept_rows(self) -> int:
-        """As of `panes.Windows`."""
-        return sum(map(len, self._rows))
 
     def restore(self, kept: Iterable[KeptRows], watermark: int | None) -> None:
         """Before all rows. watermark: `closed` of the moment when they were kept."""

@@ -188,10 +188,6 @@ class LookedBack:
         yield from map(KeptRows, self._remembered.parts)
         yield from map(KeptRows, self._rows.kept_from(self.closed))
 
-    @property
-    def kept_rows(self) -> int:
-        return sum(batch.num_rows for batch in self.kept())
-
     def restore(self, kept: Iterable[KeptRows], watermark: int | None) -> None:
         """Before all rows. watermark: `closed` of the moment when they were kept."""
         for one in kept:

@@ -5,7 +5,7 @@
     found.session      of each piece in that order: 0, 1, ...
     found.starts       where in that order each session begins
 
-    matching(keys, others, n)      which of the others have one of these keys
+    matching(keys, others)         which of the others have one of these keys
 
 Everything is done by Arrow for all pieces at once; what it costs hardly depends on the number of keys.
 
@@ -22,6 +22,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+_LIMIT = 1 << 62  # of numbers that are packed
+
 
 @dataclass(frozen=True)
 class Numbered:
@@ -37,7 +39,7 @@ class Numbered:
 def numbered(keys: Sequence[pa.Array], firsts: pa.Int64Array, lasts: pa.Int64Array, gap: int) -> Numbered:
     """Of at least one piece. lasts: may be the same array as `firsts`."""
     ids = _ids(keys, len(firsts))
-    order = pc.sort_indices(pa.table([ids, firsts], ["id", "first"]), [("id", "ascending"), ("first", "ascending")])
+    order = _order(ids, firsts)
     are_moments = lasts is firsts
     ids, firsts = ids.take(order), firsts.take(order)
     until = firsts if are_moments else _latest(ids, lasts.take(order))
@@ -50,33 +52,50 @@ def numbered(keys: Sequence[pa.Array], firsts: pa.Int64Array, lasts: pa.Int64Arr
     return Numbered(order, session, starts, firsts.take(starts), until.take(ends))
 
 
+def _order(ids: pa.Int64Array, times: pa.Int64Array) -> pa.UInt64Array:
+    """By number, and by time within a number."""
+    if (packed := _packed(ids, times)) is not None:
+        return pc.sort_indices(packed[0])
+    return pc.sort_indices(pa.table([ids, times], ["id", "time"]), [("id", "ascending"), ("time", "ascending")])
+
+
 def _latest(ids: pa.Int64Array, lasts: pa.Int64Array) -> pa.Int64Array:
     """The latest time of each key so far. ids: sorted."""
+    if (packed := _packed(ids, lasts)) is not None:
+        return pc.subtract(pc.cumulative_max(packed[0]), packed[1])
     order = pc.sort_indices(lasts)
-    rank = inverse(order)
-    steps = pc.multiply(ids, len(ids))  # far enough apart that no key sees another one's ranks
-    highest = pc.subtract(pc.cumulative_max(pc.add(steps, rank)), steps)
-    return lasts.take(order).take(highest)
+    rank = pc.sort_indices(order).cast(pa.int64())  # where each position has gone
+    return lasts.take(order).take(_latest(ids, rank))
 
 
-def inverse(order: pa.UInt64Array) -> pa.Int64Array:
-    """Where each position has gone."""
-    return pc.sort_indices(order).cast(pa.int64())
+def _packed(ids: pa.Int64Array, times: pa.Int64Array) -> tuple[pa.Int64Array, pa.Int64Array] | None:
+    """Numbers and times in one integer each, which has the order of both; and what to subtract to have the time again.
+    None: they do not fit into 64 bits."""
+    bounds = pc.min_max(times)
+    first, span = bounds["min"].as_py(), bounds["max"].as_py() - bounds["min"].as_py() + 1
+    if (len(ids) + 1) * span > _LIMIT:
+        return None
+    steps = pc.subtract(pc.multiply(ids, span), first)
+    return pc.add(steps, times), steps
 
 
-def matching(keys: Sequence[pa.Array], others: Sequence[pa.Array], n_others: int) -> pa.BooleanArray:
-    """Which of the others are among the keys."""
-    own, their = ([column for key in some for column in _flat(key)] for some in (keys, others))
-    masks = [pc.is_in(column, value_set=known) for column, known in zip(their, own, strict=True)]
-    if len(masks) < 2:
-        return masks[0] if masks else pa.repeat(pa.scalar(True), n_others)
-    mask = functools.reduce(pc.and_, masks)  # a combination of values that are among the keys may be another one
-    if not mask.true_count:
+def matching(keys: Sequence[pa.Array], others: Sequence[Sequence[pa.Array]]) -> pa.BooleanArray:
+    """Which of the others have one of these keys, in one array for all of them. Each: columns, at least one."""
+    own, *their = ([column for key in some for column in _flat(key)] for some in (keys, *others))
+    columns = list(map(pa.chunked_array, zip(*their, strict=True)))
+    masks = [_whole(pc.is_in(column, value_set=known)) for column, known in zip(columns, own, strict=True)]
+    mask = functools.reduce(pc.and_, masks)
+    if len(masks) == 1 or not mask.true_count:
         return mask
+    # A combination of values that are among the keys may be another one.
     n_keys = len(own[0])
-    both = [pa.concat_arrays([known, column.filter(mask)]) for known, column in zip(own, their, strict=True)]
+    both = [pa.concat_arrays([known, *column.filter(mask).chunks]) for known, column in zip(own, columns, strict=True)]
     ids = _ids(both, len(both[0]))
     return pc.replace_with_mask(mask, mask, pc.is_in(ids[n_keys:], value_set=ids[:n_keys]))
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return pa.concat_arrays(column.chunks)
 
 
 def _ids(keys: Sequence[pa.Array], length: int) -> pa.Int64Array:

@@ -6,12 +6,13 @@ for pane, rows in by_pane(batch, panes): ...
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 PANE = pa.field("__pane", pa.int64())
+_SMALL_ROWS = 1024
 
 
 def by_pane(batch: pa.RecordBatch, panes: pa.Int64Array) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -26,6 +27,14 @@ def by_pane(batch: pa.RecordBatch, panes: pa.Int64Array) -> Iterator[tuple[int, 
     for pane, stop in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
         yield pane, batch.take(order.slice(start, stop - start))
         start = stop
+
+
+def together(batches: Sequence[pa.RecordBatch]) -> Sequence[pa.RecordBatch]:
+    """The same rows. Many small batches are one: for a query, each costs as much as many rows."""
+    if len(batches) < 2 or sum(batch.num_rows for batch in batches) > _SMALL_ROWS * len(batches):
+        return batches
+    combined: Sequence[pa.RecordBatch] = pa.Table.from_batches(batches).combine_chunks().to_batches()
+    return combined
 
 
 def with_panes(batch: pa.RecordBatch, panes: int | pa.Int64Array) -> pa.RecordBatch:

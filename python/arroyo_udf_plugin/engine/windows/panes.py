@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from .grouping import Grouping, GroupingPlan
 from .kept import KeptRows, PartPlace
-from .pane_rows import PANE, by_pane, with_pane, with_panes, without_panes
+from .pane_rows import PANE, by_pane, together, with_pane, with_panes, without_panes
 from .results import Results, Step
 from .spans import WindowSteps, before, later, nanoseconds
 from .storage import Some, Storage, StorageLimits
@@ -148,8 +148,6 @@ class WindowPanes:
         upto = None if all_of_them else self.watermark
         if self._has_closing(upto):
             yield from self._closing(upto)
-            if upto is None and self.closed is not None:
-                self.watermark = later(self.watermark, self.closed)
         if upto is not None:
             self.closed = upto
         self._forget()
@@ -189,8 +187,7 @@ class WindowPanes:
     def _step(self, asked: Mapping[int, Sequence[pa.RecordBatch]], panes: Sequence[int]) -> Step:
         """The results of these windows, which are closed then."""
         results = list(self._results(asked))
-        self.closed = max(asked)
-        self._forget(panes)
+        self._has_closed(max(asked), panes)
         return results
 
     def _in_steps(self, end: int, pane: _Pane, panes: Sequence[int]) -> Iterator[Step]:
@@ -206,9 +203,13 @@ class WindowPanes:
             pane.given += len(some)
             pane.rows -= sum(batch.num_rows for batch in some)
             if not waiting:
-                self.closed = end
-                self._forget(panes)
+                self._has_closed(end, panes)
             yield results
+
+    def _has_closed(self, end: int, panes: Sequence[int]) -> None:
+        self.closed = end
+        self.watermark = later(self.watermark, end)
+        self._forget(panes)
 
     def _forget(self, panes: Sequence[int] | None = None) -> None:
         """What no window needs that is open. panes: all, sorted, and maybe others that were before them."""
@@ -236,7 +237,7 @@ class WindowPanes:
                 for batch in self._plan.result.of_one(kept):
                     yield self._result(batch, _ends(end, batch.num_rows))
             return
-        batches = [with_panes(batch, end) for end, kept in asked.items() for batch in kept]
+        batches = [with_panes(batch, end) for end, kept in asked.items() for batch in together(kept)]
         results = pa.Table.from_batches(self._plan.result.of_several(batches), with_pane(self._plan.schema))
         for batch in results.take(pc.sort_indices(results.column(0))).to_batches():
             yield self._result(*without_panes(batch))
@@ -254,12 +255,6 @@ class WindowPanes:
             form = partial(with_panes, panes=number)
             for part in pane.kept.parts[pane.given :]:
                 yield KeptRows(part, form)
-
-    @property
-    def kept_rows(self) -> int:
-        """Of what `kept` gives."""
-        self._take_parts()
-        return sum(pane.rows for pane in self._panes.values())
 
     def restore(self, kept: Iterable[KeptRows], watermark: int | None) -> None:
         """Before all rows. watermark: `closed` of the moment when they were kept."""

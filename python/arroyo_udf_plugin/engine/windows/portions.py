@@ -127,10 +127,6 @@ class Portions:
         return (part for portion in self._portions for part in portion.windows.kept())
 
     @property
-    def kept_rows(self) -> int:
-        return sum(portion.windows.kept_rows for portion in self._portions)
-
-    @property
     def passed(self) -> list[Passed]:
         """None, if no key group is its own."""
         return [

@@ -5,8 +5,8 @@
     sorted_.take(until)                          those before that time; they are not here any more
     for until in cuts(sorted_.before(until), until): ...
 
-Rows wait until there are many, and are sorted then. Such a run is never written again: where its first row is that has
-not left, is a number beside it. Only when half of it has left are the others copied, which frees the memory of the rest.
+Rows wait until there are many, and are sorted then. Such a run is never written again: which row is the first one that
+has not left, is noted beside it. When more than half of it has left, the others are copied, which frees its memory.
 
 Guarantees: what adding and taking costs does not depend on how many times there are, nor on how far they are apart.
 """
@@ -36,7 +36,8 @@ class Run:
         self._storage, self._times = storage, times
         self._some = Some(storage)
         self._some.add(batch, place)
-        self._length, self.start = batch.num_rows, start
+        self._length: int = batch.num_rows
+        self.start = start
         self.first, self.last = self._at(start), self._at(self._length - 1)
 
     def __len__(self) -> int:
@@ -68,7 +69,8 @@ class Run:
         """Of the first row that is not before this time."""
         if until > self.last:
             return self._length
-        return bisect.bisect_left(range(self._length), until, self.start, key=self._at)
+        place: int = bisect.bisect_left(range(self._length), until, self.start, key=self._at)
+        return place
 
     def take(self, until: int) -> pa.RecordBatch:
         """What is before this time, and leaves."""

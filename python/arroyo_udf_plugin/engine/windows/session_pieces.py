@@ -2,18 +2,16 @@
 
     new pieces ──► recent ──► runs, each sorted by the last times of its pieces
                      ▲          │
-                     └──────────┴──► over, or the session goes on
+                     └──────────┴──► over, or continued by recent ones
 
-A piece has the first and the last time of rows of its key. Finding the pieces of a key costs a look at all of them, so it
-is done for many recent ones at once, when they become a run. Each older piece that belongs to one of their sessions is
-told the last time that is known of it then, `until`. A watermark looks at the beginnings of runs alone: a piece whose
-`until` it has not passed goes back to the recent ones, with that as its last time. The others are compared with the
-recent ones, and are over if those do not go on with them.
+A piece has the first and the last time of rows of its key. To find the pieces of a key, all have to be looked at. So it
+is done for many recent ones at once, when they become a run: all pieces with their keys go into it, and those of one
+session get the last time of the session. The pieces of a session are then in one run, and leave it together. A
+watermark looks only at the beginnings of runs, and compares what it finds there with the recent pieces. What these
+continue becomes recent again, with the last time that is known now.
 
-A run goes into the next one when few of its pieces are left, or most of them have been continued.
-
-Guarantees: what a watermark costs grows with what it passes and with the recent pieces, not with all that is open. A run
-is never changed; pieces that are known to be of one session may be joined when a new run is made of them.
+Guarantees: what a watermark costs grows with what it passes and with the recent pieces, not with all that is open. The
+batch of a run is never changed: which of its pieces are not in it any more, is noted beside it.
 """
 
 from __future__ import annotations
@@ -24,8 +22,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .kept import KeptPart
-from .numbering import Numbered, inverse, matching, numbered
+from .kept import KeptPart, noted
+from .numbering import Numbered, matching, numbered
 from .panes import WAITING_ROWS
 from .runs import Run, cuts
 from .storage import Some, Storage
@@ -49,33 +47,51 @@ class Over:
 
 
 class _PieceRun(Run):
-    """until: the last time that is known of each piece's session."""
+    """gone: which pieces are in another run now; None: none of them."""
 
     def __init__(self, storage: Storage, batch: pa.RecordBatch) -> None:
         super().__init__(storage, batch, _lasts)
-        self.until = batch.column(LAST.name)
-
-    def rest(self) -> pa.RecordBatch:
-        """What has not left, with the last times that are known."""
-        return _with_lasts(self.left, self.until.slice(self.start))
-
-    def take_known(self, until: int) -> pa.RecordBatch:
-        """As `take`, with the last times that are known."""
-        start = self.start
-        taken = self.take(until)
-        return _with_lasts(taken, self.until.slice(start, len(taken)))
-
-    def mark(self, mask: pa.BooleanArray, until: pa.Int64Array) -> None:
-        """mask: which of those that have not left."""
-        if len(until):
-            known = pc.replace_with_mask(self.until.slice(self.start), mask, until)
-            self.until = pa.concat_arrays([self.until.slice(0, self.start), known])
+        self.gone: pa.BooleanArray | None = None
 
     @property
-    def ends(self) -> int:
-        """How many of those that have not left are the last ones known of their sessions."""
-        last = self.left.column(LAST.name)
-        return int(pc.sum(pc.equal(last, self.until.slice(self.start))).as_py() or 0)
+    def rest(self) -> pa.RecordBatch:
+        """What has not left."""
+        return self._without_gone(self.left, self.start)
+
+    def passed(self, until: int) -> pa.RecordBatch:
+        """What has its last time before this one, and leaves."""
+        start = self.start
+        return self._without_gone(self.take(until), start)
+
+    def _without_gone(self, batch: pa.RecordBatch, start: int) -> pa.RecordBatch:
+        return batch if self.gone is None else batch.filter(pc.invert(self.gone.slice(start, len(batch))))
+
+    def those(self, mask: pa.BooleanArray, are_taken: bool) -> pa.RecordBatch:
+        """Of what `left` gives, without what is gone. are_taken: they leave."""
+        if self.gone is not None:
+            mask = pc.and_not(mask, self.gone.slice(self.start))
+        if are_taken and mask.true_count:
+            gone = pa.concat_arrays([pa.repeat(pa.scalar(False), self.start), mask])
+            self.gone = gone if self.gone is None else pc.or_(self.gone, gone)
+        return self.left.filter(mask)
+
+    def notes(self) -> bytes | None:
+        """Also of those that are gone."""
+        if self.gone is None:
+            return super().notes()
+        return bytes([1]) * self.start + noted(self.gone.slice(self.start))
+
+    def halved(self) -> _PieceRun:
+        """Another one of what has not left, if that is less than half."""
+        if 2 * self.n_rest > len(self):
+            return self
+        run = _PieceRun(self._storage, self.rest)
+        self.clear()
+        return run
+
+    @property
+    def n_rest(self) -> int:
+        return len(self) - (0 if self.gone is None else self.gone.slice(self.start).true_count)
 
 
 class SessionPieces:
@@ -85,10 +101,10 @@ class SessionPieces:
         self._storage, self._n_keys, self._gap, self._join = storage, n_keys, gap, join
         self._runs: list[_PieceRun] = []
         self._fresh = _Recent(storage)  # not compared with the runs
-        self._moved = _Recent(storage)  # from the runs; what these have of their sessions is in their last times
+        self._continued = _Recent(storage)  # from the runs, by fresh ones; others that are, too
 
     def __len__(self) -> int:
-        return len(self._fresh) + len(self._moved) + sum(map(len, self._runs))
+        return len(self._fresh) + len(self._continued) + sum(run.n_rest for run in self._runs)
 
     def add(self, pieces: pa.RecordBatch) -> None:
         self._fresh.add(pieces)
@@ -97,12 +113,12 @@ class SessionPieces:
     @property
     def first(self) -> int | None:
         """No piece has an earlier last time."""
-        recent = [recent.first for recent in (self._fresh, self._moved) if recent.first is not None]
+        recent = [recent.first for recent in (self._fresh, self._continued) if recent.first is not None]
         return min([*recent, *(run.first for run in self._runs)], default=None)
 
     @property
     def last(self) -> int | None:
-        recent = [pc.max(_lasts(batch)).as_py() for batch in (*self._fresh.batches, *self._moved.batches)]
+        recent = [pc.max(_lasts(batch)).as_py() for batch in (*self._fresh.batches, *self._continued.batches)]
         return max([*recent, *(run.last for run in self._runs)], default=None)
 
     def cuts(self, until: int) -> Iterator[int]:
@@ -113,17 +129,17 @@ class SessionPieces:
         """Each with a 1 for each piece that has left; None: none has."""
         for run in self._runs:
             yield run.part, run.notes()
-        yield from ((part, None) for part in (*self._fresh.parts, *self._moved.parts))
+        yield from ((part, None) for part in (*self._fresh.parts, *self._continued.parts))
 
     # ---- What is over ----
 
     def take(self, until: int) -> Over | None:
         """The sessions whose last times are before this one; they are not here any more. None: there are none."""
         self._settle()
-        passed = [self._passed(run, until) for run in self._runs if run.first < until]
-        self._drop_empty()
+        passed = [run.passed(until) for run in self._runs if run.first < until]
+        self._drop([run for run in self._runs if not run.n_rest])
         fresh = self._fresh.take(until)
-        candidates = [batch for batch in (*passed, *fresh, *self._moved.take(until)) if len(batch)]
+        candidates = [batch for batch in (*passed, *fresh, *self._continued.take(until)) if len(batch)]
         if not candidates:
             return None
         pieces = concatenated(candidates)
@@ -135,7 +151,7 @@ class SessionPieces:
         goes_on = pc.and_not(pc.less(numbers.order, n_candidates), piece_is_over)
         if goes_on.true_count:
             lasts = numbers.lasts.take(numbers.session.filter(goes_on))
-            self._moved.add(_with_lasts(pieces.take(numbers.order.filter(goes_on)), lasts))
+            self._continued.add(_with_lasts(pieces.take(numbers.order.filter(goes_on)), lasts))
         if not is_over.true_count:
             return None
         sessions = pc.indices_nonzero(is_over)
@@ -150,80 +166,67 @@ class SessionPieces:
             [key.take(starts) for key in self._keys(pieces)],
         )
 
-    def _passed(self, run: _PieceRun, until: int) -> pa.RecordBatch:
-        """What leaves a run, without the pieces that are known to go on."""
-        taken = run.take_known(until)
-        goes_on = pc.greater_equal(_lasts(taken), until)
-        if not goes_on.true_count:
-            return taken
-        self._moved.add(taken.filter(goes_on))
-        return taken.filter(pc.invert(goes_on))
-
     def _others(self, pieces: pa.RecordBatch, fresh: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
         """Those that these may go on with. fresh: which of these are."""
-        recent = [*self._fresh.batches, *self._moved.batches]
-        others = self._of_keys(pieces, recent)
+        recent = [*self._fresh.batches, *self._continued.batches]
+        masks = self._masks(pieces, recent)
+        others = [batch.filter(mask) for batch, mask in zip(recent, masks, strict=True)]
         if fresh:
-            others += self._of_keys(concatenated(fresh), [run.rest() for run in self._runs])
-        return others
+            others += self._of_runs(concatenated(fresh))
+        return [some for some in others if len(some)]
 
-    def _of_keys(self, pieces: pa.RecordBatch, others: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
-        keys = self._keys(pieces)
-        found = [other.filter(matching(keys, self._keys(other), len(other))) for other in others]
-        return [some for some in found if len(some)]
+    def _of_runs(self, pieces: pa.RecordBatch, are_taken: bool = False) -> list[pa.RecordBatch]:
+        """Those with their keys. are_taken: they leave."""
+        masks = self._masks(pieces, [run.left for run in self._runs])
+        return [run.those(mask, are_taken) for run, mask in zip(self._runs, masks, strict=True)]
+
+    def _masks(self, pieces: pa.RecordBatch, others: Sequence[pa.RecordBatch]) -> Iterator[pa.BooleanArray]:
+        """Which of the others have keys of these pieces."""
+        if not others:
+            return
+        if self._n_keys:
+            mask = matching(self._keys(pieces), [self._keys(other) for other in others])
+        else:
+            mask = pa.repeat(pa.scalar(True), sum(map(len, others)))
+        start = 0
+        for other in others:
+            yield mask.slice(start, len(other))
+            start += len(other)
 
     # ---- Runs ----
 
     def _settle(self) -> None:
         """Makes a run of the recent pieces, if there are many."""
-        if len(self._fresh) + len(self._moved) < WAITING_ROWS:
+        if len(self._fresh) + len(self._continued) < WAITING_ROWS:
             return
-        recent = concatenated([*self._fresh.batches, *self._moved.batches])
-        keys = self._keys(recent)
-        n_bounds = 2 + self._n_keys
-        rests = [run.rest().select(range(n_bounds)) for run in self._runs]
-        masks = [matching(keys, self._keys(rest), len(rest)) for rest in rests]
-        found = [rest.filter(mask) for rest, mask in zip(rests, masks, strict=True)]
-        numbers = self._numbered(concatenated([recent.select(range(n_bounds)), *found]))
-        lasts = numbers.lasts.take(numbers.session).take(inverse(numbers.order))
-        start = len(recent)
-        for run, mask, some in zip(self._runs, masks, found, strict=True):
-            run.mark(mask, lasts.slice(start, len(some)))
-            start += len(some)
-        pieces = [_with_lasts(recent, lasts.slice(0, len(recent))), *self._given_up()]
+        recent = concatenated([*self._fresh.batches, *self._continued.batches])
+        found = self._of_runs(recent, are_taken=True)
+        small = [run for run in self._runs if 4 * run.n_rest < WAITING_ROWS]
+        pieces = concatenated([recent, *found, *(run.rest for run in small)])
+        self._drop(small)
+        self._runs = [run.halved() for run in self._runs]
         self._fresh.clear()
-        self._moved.clear()
-        self._add_run(pieces)
+        self._continued.clear()
+        numbers = self._numbered(pieces)
+        if self._join is not None and len(pieces) > 2 * len(numbers.starts):
+            pieces = self._join(pieces, numbers)
+            order = pc.sort_indices(numbers.lasts)
+            lasts = numbers.lasts.take(order)
+        else:
+            lasts = numbers.lasts.take(numbers.session)
+            by_last = pc.sort_indices(lasts)
+            lasts, order = lasts.take(by_last), numbers.order.take(by_last)
+        self._runs.append(_PieceRun(self._storage, _with_lasts(pieces.take(order), lasts)))
 
-    def _given_up(self) -> list[pa.RecordBatch]:
-        """The rests of runs that are small, or most of which has been continued."""
-        useless = {
-            run
-            for run in self._runs
-            if 4 * len(run) < WAITING_ROWS or (self._join is not None and 4 * run.ends < len(run))
-        }
-        rests = [run.rest() for run in useless]
-        for run in useless:
+    def _drop(self, runs: Sequence[_PieceRun]) -> None:
+        for run in runs:
             run.clear()
-        self._runs = [run for run in self._runs if run not in useless]
-        return rests
-
-    def _add_run(self, pieces: Sequence[pa.RecordBatch]) -> None:
-        together = concatenated(pieces)
-        if self._join is not None and len(pieces) > 1:
-            together = self._join(together, self._numbered(together))
-        self._runs.append(_PieceRun(self._storage, together.take(pc.sort_indices(_lasts(together)))))
-
-    def _drop_empty(self) -> None:
-        for run in self._runs:
-            if not len(run):
-                run.clear()
-        self._runs = [run for run in self._runs if len(run)]
+            self._runs.remove(run)
 
     # ---- Numbers ----
 
-    def _keys(self, pieces: pa.RecordBatch) -> list[pa.Array]:
-        return pieces.columns[2 : 2 + self._n_keys]
+    def _keys(self, pieces: pa.RecordBatch) -> Sequence[pa.Array]:
+        return [pieces.column(place) for place in range(2, 2 + self._n_keys)]
 
     def _numbered(self, pieces: pa.RecordBatch) -> Numbered:
         return numbered(self._keys(pieces), pieces.column(0), _lasts(pieces), self._gap)
@@ -234,7 +237,8 @@ class _Recent:
 
     def __init__(self, storage: Storage) -> None:
         self._some = Some(storage)
-        self.clear()
+        self._length = 0
+        self.first: int | None = None
 
     def __len__(self) -> int:
         return self._length
@@ -267,8 +271,7 @@ class _Recent:
 
     def clear(self) -> None:
         self._some.clear()
-        self._length = 0
-        self.first: int | None = None
+        self._length, self.first = 0, None
 
 
 def concatenated(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:

@@ -22,11 +22,12 @@ from .kept import KeptPart, noted
 from .panes import WAITING_ROWS
 from .storage import Some, Storage
 
+_MOST_NUMBERS = 1 << 19  # of pieces in a chunk, most of which may have left
 SESSION = pa.field("__session", pa.int64())
 
 
 class _Chunk:
-    """first: the number of the first piece. lengths: of all pieces. open: how many rows have not left."""
+    """first: the number of the first piece. lengths: of all pieces; 0: it has left. open: how many rows have not."""
 
     def __init__(self, storage: Storage, first: int, rows: pa.RecordBatch, lengths: pa.Int64Array) -> None:
         self._some = Some(storage)
@@ -35,7 +36,11 @@ class _Chunk:
 
     def _put(self, rows: pa.RecordBatch, lengths: pa.Int64Array) -> None:
         self._some.replace([rows])
-        self._lengths, self._ends = lengths, pc.cumulative_sum(lengths)
+        there = pc.indices_nonzero(lengths)
+        start, stop = there[0].as_py(), there[-1].as_py() + 1
+        self.first += start
+        self._lengths = lengths.slice(start, stop - start)
+        self._ends = pc.cumulative_sum(self._lengths)
         self.open = self._total = rows.num_rows
         self._gone: list[pa.Int64Array] = []
 
@@ -121,6 +126,8 @@ class SessionRows:
         batches, all_lengths = [rows], [lengths]
         n_rows = rows.num_rows
         while self._chunks and self._chunks[-1].open < min(2 * n_rows, WAITING_ROWS):
+            if self._next - self._chunks[-1].first > _MOST_NUMBERS:
+                break
             chunk = self._chunks.pop()
             all_lengths[:0] = [chunk.lengths, pa.repeat(pa.scalar(0, pa.int64()), first - chunk.until)]
             batches.insert(0, chunk.rows)

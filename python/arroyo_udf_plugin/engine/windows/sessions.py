@@ -1,8 +1,8 @@
 """The open sessions.
 
 What is kept are pieces of sessions, each with its first and last time. If aggregates are kept in parts, a piece has
-those of its rows. Otherwise it has a number, which says where its rows are. Which pieces are one session, and when it is
-over, is found by session_pieces.py.
+those of its rows. Otherwise it has a number, by which session_rows.py finds its rows. session_pieces.py says which
+sessions are over.
 """
 
 from __future__ import annotations
@@ -174,12 +174,6 @@ class Sessions:
         self._take_in()
         parts = self._pieces.parts() if self._plan.in_parts else self._rows.parts()
         return (KeptRows(part, notes=notes) for part, notes in parts)
-
-    @property
-    def kept_rows(self) -> int:
-        """As of `panes.Windows`."""
-        self._take_in()
-        return len(self._pieces) if self._plan.in_parts else self._rows.open
 
     def restore(self, kept: Iterable[KeptRows], watermark: int | None) -> None:
         """Before all rows. watermark: `closed` of the moment when they were kept."""

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 import pyarrow as pa
 
 from .grouping import Aggregation
-from .pane_rows import by_pane, with_panes, without_panes
+from .pane_rows import by_pane, together, with_panes, without_panes
 from .spans import WindowSteps
 from .storage import Some, Storage
 
@@ -100,7 +100,7 @@ class Tiers:
         several = {number: (node, batches) for number, (node, batches) in enumerate(given.items()) if len(batches) > 1}
         if not several:
             return
-        asked = [with_panes(batch, number) for number, (_, batches) in several.items() for batch in batches]
+        asked = [with_panes(batch, number) for number, (_, batches) in several.items() for batch in together(batches)]
         made: dict[int, list[pa.RecordBatch]] = {}
         for answer in self._merged.of_several(asked):
             for number, parts in by_pane(*without_panes(answer)):
