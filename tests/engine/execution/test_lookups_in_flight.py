@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from waiting import until
-from worlds import SCHEMA, Gate, MemoryStore, Story, StorySource, World, batches, epochs_of
+from worlds import SCHEMA, Gate, MemoryStore, Story, StorySource, World, batches
 
 from arroyo_udf_plugin.engine.connectors.source import Rows
 from arroyo_udf_plugin.engine.execution.runner import Interval, run
@@ -23,7 +23,6 @@ from arroyo_udf_plugin.engine.operators.routes import Routes
 from arroyo_udf_plugin.engine.operators.watermarks import Watermark
 from arroyo_udf_plugin.errors import InvalidArgument, RowError
 
-OFTEN = Interval(None, rows=1)
 NEVER = Interval(None, None)
 
 
@@ -99,8 +98,11 @@ def test_rows_in_the_cache_leave_at_once_unless_others_wait_before_them() -> Non
         operator.push(block(1, 2))
         assert all_taken(operator) == [(1, 1), (2, 4)]
         operator.push(block(2, 1))
-        assert taken(operator) == [(2, 4), (1, 1)]
-        assert operator.waiting == []
+        found = []
+        while operator.held_rows:  # a step after another one, of as many rows as a slow machine can do
+            found += taken(operator)
+            assert operator.waiting == []
+        assert found == [(2, 4), (1, 1)]
         table.is_open.clear()
         for item in (3, 4):
             operator.push(block(item))
@@ -267,10 +269,9 @@ def test_a_stop_that_ends_all_at_once_does_not_wait_for_the_database(checkpoints
     assert table.is_closed.wait(20)
 
 
-def test_an_error_of_the_database_follows_the_policy_while_others_wait() -> None:
-    store, world, table = MemoryStore(), World(), SlowTable(error="the database is gone")
+def test_an_error_of_the_database_ends_the_run_as_the_policy_says() -> None:
+    table = SlowTable(error="the database is gone")
     table.is_open.set()
     source = StorySource({"a": [[1], Gate()]})
     with pytest.raises(RowError, match=r"lookup squares, .*: the database is gone"):
-        run(LookupStory(source, world, table), checkpoints=store, interval=OFTEN)
-    assert epochs_of(store) is not None
+        run(LookupStory(source, World(), table))

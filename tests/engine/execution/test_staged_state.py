@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -69,19 +67,16 @@ def without_origin(rows: pa.RecordBatch) -> Block:
     return Block(rows, pa.RecordBatch.from_arrays(nulls, schema=ORIGIN))
 
 
-def taken(operator: GroupOperator) -> Iterator[Block]:
-    while not operator.is_finished:
-        yield from (item for item in operator.take() if isinstance(item, Block))
-
-
 def counted(operator: GroupOperator) -> dict[int, int]:
     """The rows of each window, by its end."""
     operator.finish()
     counts: dict[int, int] = {}
-    for block in taken(operator):
-        for window, n in zip(block.rows.column("window").to_pylist(), block.rows.column("n").to_pylist(), strict=True):
-            end = int(window["end"].value)
-            counts[end] = counts.get(end, 0) + n
+    while not operator.is_finished:
+        for block in operator.take():
+            assert isinstance(block, Block)
+            ends = block.rows.column("window").field("end").cast(pa.int64()).to_pylist()
+            for end, n in zip(ends, block.rows.column("n").to_pylist(), strict=True):
+                counts[end] = counts.get(end, 0) + n
     return counts
 
 
@@ -171,6 +166,19 @@ def test_files_stay_few_and_rows_are_written_a_few_times(panes: list[int]) -> No
     heads = sum(len(data) for name, data in checkpoints.store.files.items() if "rows" not in name)
     assert sum(checkpoints.written) - heads < 5 * whole
     assert sum(counted(opened(checkpoints.stored(staged.file))).values()) == 300 * pane
+
+
+def test_two_slices_with_the_same_rows_become_one() -> None:
+    """Their files have the same bytes, and both count."""
+    checkpoints, states = Checkpoints(), []
+    for _ in range(2):
+        operator = opened()
+        push(operator, 0)
+        states.append(checkpoints.stored(checkpoints.take(operator).file))
+    assert states[0].parts[0][0] == states[1].parts[0][0]
+    both = opened(*states)
+    staged = checkpoints.take(both)
+    assert counted(opened(checkpoints.stored(staged.file))) == {100: 2 * ROWS}
 
 
 def test_damaged_parts_are_refused() -> None:

@@ -125,8 +125,9 @@ def free(path: str, value: Any, found: Rows | str = AS_IT_WAS) -> Change:  # typ
 
 
 LINES: Mapping[str, Sequence[Change]] = {
-    "`--parallelism`, `on_error`, `on_timeout`, `on_late`, `allowed_lateness` (from the next watermark on), options of "
-    "functions, their `isolation` and `workers`, `bad_records`, `watch`, `lateness`, `idle`, limits": [
+    "`--parallelism`, `on_error`, `on_timeout`, `on_late`, `allowed_lateness` (from the next watermark on), "
+    "`max_drift`, options of functions, their `isolation` and `workers`, `bad_records`, `watch`, `lateness`, "
+    "`idle`, limits": [
         free("parallelism", 3),
         free("operators/0/on_error", "drop"),
         free("operators/0/on_timeout", "null"),
@@ -139,6 +140,7 @@ LINES: Mapping[str, Sequence[Change]] = {
         free("event_time/idle", "1s"),
         free("operators/2/on_late dead_letters", ["dead_letter", {"type": "parts", "path": "dead"}]),
         free("operators/2/allowed_lateness", "1h"),
+        free("operators/2/max_drift", "1h"),
         free("operators/2/memory_limit", 1 << 20),
         free("operators/2/disk_limit", 1 << 20),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sqlite3
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 from sql_world import FLIGHTS
 
 from arroyo_udf_plugin.engine.execution.embedded import run_pipeline
+from arroyo_udf_plugin.engine.operators.watermarks import DriftBound
 from arroyo_udf_plugin.engine.pipeline import Checkpoints, Pipeline, Windows
 from arroyo_udf_plugin.engine.pipeline.explain import explained
 from arroyo_udf_plugin.engine.pipeline.plan import plan
@@ -316,15 +318,15 @@ def test_settings_of_checkpoints_and_windows() -> None:
         "CREATE TABLE t (day TIMESTAMP(6), WATERMARK FOR day) "
         "WITH (connector = 'filesystem', path = 'flights', format = 'parquet', type = 'source'); "
         "SET checkpoint_interval = '5 minutes'; SET checkpoint_rows = 7; SET retained_checkpoints = 5; "
-        "SET memory_limit = '2MiB'; SET disk_limit = 9;"
+        "SET memory_limit = '2MiB'; SET disk_limit = 9; SET max_drift = '2 minutes';"
         "SELECT count(*) FROM t GROUP BY tumble(interval '1 hour')"
     )
     pipeline = Script("query.sql", text).pipeline
     assert pipeline.checkpoints == Checkpoints(every=300.0, every_rows=7, retain=5)
-    assert [(one.memory_limit, one.disk_limit) for one in pipeline.operators if isinstance(one, Windows)] == [
-        (2 << 20, 9)
-    ]
-    plan(pipeline).close()
+    (windows,) = (one for one in pipeline.operators if isinstance(one, Windows))
+    assert (windows.memory_limit, windows.disk_limit, windows.max_drift) == (2 << 20, 9, 120.0)
+    with contextlib.closing(plan(pipeline)) as planned:
+        assert planned.drifts == [DriftBound(frozenset([0]), 120 * 10**9)]
     placed = Checkpoints(place="state", every=300.0, every_rows=7)
     with pytest.raises(InvalidPipeline, match="'stdout' cannot go on where it stopped"):
         plan(pipeline.model_copy(update={"checkpoints": placed}))

@@ -12,8 +12,7 @@ from ..operators.blocks import Block, Sizes
 
 
 class Blocked:
-    """For how long a node has had rows that those behind it did not take yet; of a source, also for how long it was too
-    far ahead of others."""
+    """For how long a node has had rows that those behind it did not take yet."""
 
     def __init__(self) -> None:
         self._state: tuple[float, float | None] = 0.0, None  # until the last change; since when it is blocked

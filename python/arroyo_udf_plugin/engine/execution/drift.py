@@ -38,8 +38,8 @@ class Drift:
 
     def __init__(self, bounds: Sequence[DriftBound], slices: int) -> None:
         self._bounds = bounds
-        self._to_begin = slices
         self._lock = threading.Lock()  # guards all below, and the times of readers
+        self._to_begin = slices
         self._reading: set[DriftReader] = set()  # those that hold others back
         self._ahead: set[DriftReader] = set()  # those that wait
 
@@ -60,17 +60,16 @@ class Drift:
             self._reading.add(reader)
             self._wake()
 
-    def leaves(self, reader: DriftReader, unless_it_has_a_time: bool = False) -> None:
+    def leaves(self, reader: DriftReader) -> None:
+        """It holds nobody back."""
         with self._lock:
-            if not (unless_it_has_a_time and reader.time > -math.inf):
-                self._reading.discard(reader)
-                self._wake()
+            self._reading.discard(reader)
+            self._wake()
 
     def puts_off(self, reader: DriftReader) -> bool:
         """Whether it is ahead, and so is woken when it may go on."""
         with self._lock:
             if not self._is_ahead(reader, self._lowest()):
-                self._ahead.discard(reader)
                 return False
             reader.woken.clear()
             self._ahead.add(reader)
@@ -113,7 +112,6 @@ class DriftReader:
         self.source, self.is_beside = source, is_beside
         self.time = -math.inf  # an integer otherwise
         self.woken = asyncio.Event()
-        self.is_ahead = False
         self._drift = drift
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -122,7 +120,11 @@ class DriftReader:
         self._loop = asyncio.get_running_loop()
         self._drift.reads(self, -math.inf if time is None else time)
         if time is None:
-            self._loop.call_later(_PATIENCE, self._drift.leaves, self, True)
+            self._loop.call_later(_PATIENCE, self._end_patience)
+
+    def _end_patience(self) -> None:
+        if self.time == -math.inf:
+            self.rest()
 
     @contextlib.contextmanager
     def reading(self, time: int | None) -> Iterator[None]:
@@ -144,13 +146,10 @@ class DriftReader:
 
     async def near(self) -> None:
         """Waits until it is no more ahead than it may be."""
-        try:
-            while self._drift.puts_off(self):
-                self.is_ahead = True
+        while self._drift.puts_off(self):
+            try:
                 await self.woken.wait()
-        finally:
-            if self.is_ahead:
-                self.is_ahead = False
+            finally:
                 self._drift.gives_up(self)
 
     def wake(self) -> None:

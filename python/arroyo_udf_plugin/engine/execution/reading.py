@@ -92,11 +92,6 @@ class SourceReading:
     def positions(self) -> Mapping[str, Json]:
         return self._positions | {name: partition.position() for name, partition in self._open.items()}
 
-    @property
-    def is_ahead(self) -> bool:
-        """Whether it waits for other sources, or for other slices."""
-        return any(reader.is_ahead for reader in self._drifting)
-
     def gave(self) -> bool:
         """Whether it has handed on rows since the last question."""
         did, self._gave = self._gave, False

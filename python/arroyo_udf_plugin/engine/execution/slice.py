@@ -302,7 +302,7 @@ class Slice:
             has_room = self.has_room_after(source)
             if has_room:
                 reading.make_room()
-            self.numbers.sources[number].blocked.note((not has_room or reading.is_ahead) and not reading.is_over)
+            self.numbers.sources[number].blocked.note(not has_room and not reading.is_over)
         for place, operator in enumerate(self.operators):
             has_room = self.has_room_after(place)
             if has_room:

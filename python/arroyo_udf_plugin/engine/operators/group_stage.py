@@ -260,7 +260,8 @@ class GroupStage(RunningStage):
             if self._kept is None:
                 self._kept = list(self._windows.kept())
         next_id = sum(part.num_rows for part in self._kept) + self._answered
-        latest, passed = self._windows.watermark, self._windows.passed
+        passed = self._windows.passed
+        latest = self._windows.watermark if passed else None
         return FunctionSnapshot(self.identity, self._lineage, next_id, [], latest, (), passed=passed, parts=self._kept)
 
     def restore(self, kept: Sequence[FunctionSnapshot]) -> None:
@@ -279,7 +280,7 @@ class GroupStage(RunningStage):
         return self.former_watermark is not None and self._latest != self.former_watermark
 
     def _passed_by(self, snapshot: FunctionSnapshot) -> Sequence[Passed]:
-        """Earlier programs had all windows in the first slice, and said what these had taken; others had none."""
+        """Earlier programs had all windows in the first slice, and said what these had taken; others had nothing."""
         if snapshot.passed or (snapshot.latest is None and not snapshot.kept):
             return snapshot.passed
         latest = snapshot.latest

@@ -99,10 +99,9 @@ def read_parts(
 ) -> list[KeptRows]:
     """What `about_parts` has told. whose: for error texts. Raises InvalidArgument for other columns, ValueError for
     damaged data."""
-    wanted: dict[int, dict[int, int]] = {}
-    for at, (file, number) in enumerate(places):
-        if wanted.setdefault(int(file), {}).setdefault(int(number), at) != at:
-            raise ValueError(f"it has part {number} of file {file} twice")
+    wanted: dict[int, dict[int, list[int]]] = {}
+    for at, (file, number) in enumerate(places):  # twice, if two slices of before had the same rows
+        wanted.setdefault(int(file), {}).setdefault(int(number), []).append(at)
     found: dict[int, KeptRows] = {}
     form = partial(_read, schema=given.schema)
     for file, own in wanted.items():
@@ -110,9 +109,9 @@ def read_parts(
             raise ValueError(f"it has no file {file} of parts")
         sha256, data = files[file]
         for number, batch in _batches(data, set(own), given, whose):
-            at = own[number]
-            of_part = _notes(notes[str(at)], batch.num_rows) if str(at) in notes else None
-            found[at] = KeptRows(KeptPart(batch, PartPlace(sha256, number)), form, of_part)
+            for at in own[number]:
+                of_part = _notes(notes[str(at)], batch.num_rows) if str(at) in notes else None
+                found[at] = KeptRows(KeptPart(batch, PartPlace(sha256, number)), form, of_part)
     if len(found) < len(places):
         raise ValueError(f"{len(places) - len(found)} of its parts are missing")
     return [found[at] for at in range(len(places))]

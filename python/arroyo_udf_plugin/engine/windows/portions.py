@@ -144,7 +144,8 @@ class Portions:
     def restore(self, kept: Sequence[tuple[Sequence[Passed], Sequence[KeptRows]]]) -> int | None:
         """Before all rows. kept: of each slice before, what its key groups had passed, and what it kept of them.
 
-        Returns the highest watermark that a key group had taken: all were told it, behind the rows on their way.
+        Returns the highest watermark that a key group of any slice had taken: all were told it, behind the rows on
+        their way.
         """
         portions: dict[tuple[int | None, int | None], list[tuple[GroupRange, Sequence[KeptRows]]]] = {}
         groups = KeyGroups(self._groups.asked, self.kept_schema)
@@ -155,15 +156,15 @@ class Portions:
                     is_whole = own == entry.range and len(passed) == 1
                     mine = parts if is_whole else [groups.within(part, own) for part in parts]
                     portions.setdefault((entry.watermark, entry.closed), []).append((own, mine))
-        if not portions:
-            return None
-        self._portions = []
+        if portions:
+            self._portions = []
         for (watermark, closed), entries in portions.items():
             windows = self._open()
             windows.restore([part for _, mine in entries for part in mine if part.num_rows], closed)
             windows.watermark = later(watermark, closed)
-            self._portions.append(_Portion([range_ for range_, _ in entries], windows))
-        return max((time for time, _ in portions if time is not None), default=None)
+            self._portions.append(_Portion(list(dict.fromkeys(range_ for range_, _ in entries)), windows))
+        times = [entry.watermark for passed, _ in kept for entry in passed if entry.watermark is not None]
+        return max(times, default=None)
 
 
 def lowest(times: Iterable[int | None]) -> int | None:
