@@ -55,6 +55,7 @@ def test_an_epoch_has_spans_of_its_steps_and_of_each_part(functions: dict[str, F
             assert whole.start <= moments[0] <= moments[-1] <= whole.end
     assert [size for each in found.slices for size in each.bytes] == states
     assert found.bytes == sum(states) > 0
+    assert found.written == found.bytes, "rows on their way are written each time"
 
 
 def test_no_span_goes_backwards_when_the_clock_is_set_back(monkeypatch: pytest.MonkeyPatch) -> None:

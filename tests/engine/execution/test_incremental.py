@@ -82,7 +82,6 @@ KINDS = {
         INPUTS.together,
     ),
 }
-"""What sessions keep changes with each row, so these are written as a whole."""
 
 
 def opened(kind: Kind) -> GroupOperator:
