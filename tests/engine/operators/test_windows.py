@@ -101,17 +101,19 @@ def test_sessions_are_those_of_the_model(aggregates: dict[str, str], few: int, m
 
 @pytest.mark.parametrize("aggregates", [{"n": "count(*)"}, {"n": "count(*)", "m": "median(x)"}], ids=["parts", "rows"])
 def test_keys_of_sessions_may_be_anything(aggregates: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sessions, "WAITING_ROWS", 3)
+    for module in (sessions, session_pieces, session_rows, runs):
+        monkeypatch.setattr(module, "WAITING_ROWS", 3)
     values = [None, [None, 1], [2], [], [None, 1], [2], None]
     columns = {
         "l": pa.array(values, pa.list_(pa.int64())),
         "s": pa.array([{"a": {"b": value[0]}, "c": len(value)} if value else None for value in values]),
         "d": pa.array([str(value) for value in values]).dictionary_encode(),
+        "h": pa.array([None if value is None else len(value) for value in values], pa.float32()).cast(pa.float16()),
         "x": pa.array(range(7)),
         "t": pa.array([0, 1, 2, 3, 4, 100, 200], pa.timestamp("ns")),
     }
     rows = pa.record_batch(columns)
-    for keys in [("l",), ("s",), ("d",), ("l", "s", "d")]:
+    for keys in [(), ("l",), ("s",), ("d",), ("h",), ("l", "s", "d", "h")]:
         windows = opened(Grouping("t", Session(10), keys=keys, aggregates=aggregates), rows.schema)
         for row in range(7):
             windows.add(rows.slice(row, 1))

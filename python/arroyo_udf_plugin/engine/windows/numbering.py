@@ -124,4 +124,4 @@ def _flat(key: pa.Array) -> list[pa.Array]:
         return [key.is_valid(), *(column for field in key.flatten() for column in _flat(field))]
     if pa.types.is_nested(key.type) or pa.types.is_dictionary(key.type):
         return [pa.array(map(repr, key.to_pylist()), pa.string())]
-    return [key]
+    return [key.cast(pa.float32()) if pa.types.is_float16(key.type) else key]
