@@ -9,7 +9,8 @@ from .grouping import Grouping
 from .spans import times_of
 
 Step = list[pa.RecordBatch]
-"""Results that leave together. Between two steps, what is kept and `closed` say exactly what has not left."""
+"""Results that leave together. Between two steps, what is kept and `closed` say exactly what has not left; no rows are
+added there."""
 _BOUNDS = pa.struct([("start", pa.timestamp("ns")), ("end", pa.timestamp("ns"))])
 
 
