@@ -132,6 +132,32 @@ def test_keys_of_sessions_may_be_anything(aggregates: dict[str, str], monkeypatc
         assert counted == wanted
 
 
+def test_a_recent_piece_goes_on_with_one_that_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row comes late, but in time, and the watermark passes it before it has been compared with all pieces."""
+    for module in (sessions, session_pieces):
+        monkeypatch.setattr(module, "WAITING_ROWS", 3)
+    windows = opened(dataclasses.replace(grouping(aggregates={"n": "count(*)"}), window=Session(10)), SCHEMA)
+    windows.add(batch([("a", 1, 20), ("b", 1, 50), ("c", 1, 60)]))
+    windows.add(batch([("a", 1, 12)]))
+    for watermark in (23, 25):
+        windows.watermark = watermark
+        assert shown(closed(windows)) == []
+    windows.watermark = 30
+    assert shown(closed(windows)) == [(12, 30, "a", 2)]
+
+
+def test_a_row_counts_in_windows_whose_panes_were_put_together_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiers, "_FACTOR", 2)
+    windows = opened(grouping(16, 2, keys=(), aggregates={"n": "count(*)"}), SCHEMA)
+    windows.add(batch([("a", 1, time) for time in range(32)]))
+    for end in range(2, 17, 2):
+        windows.watermark = end
+        assert shown(closed(windows)) == [(end - 16, end, end)]
+    windows.add(batch([("a", 1, 9)]))
+    windows.watermark = 20
+    assert shown(closed(windows)) == [(2, 18, 17), (4, 20, 17)]
+
+
 # ---- What is late ----
 
 
