@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from stored_states import stored
 from waiting import until
 from worlds import SCHEMA, Gate, MemoryStore, Story, StorySource, World, batches
 
@@ -141,11 +142,10 @@ def test_a_snapshot_has_the_rows_in_flight_and_the_watermarks_between_them() -> 
         operator.push(block(3))
         assert taken(operator) == []
         assert table.is_asked.wait(20)
-        state = operator.snapshot()
+        state = stored(operator.snapshot())
         assert operator.held_rows == 3
     again.is_open.set()
     with contextlib.closing(lookup(again)) as resumed:
-        assert state is not None
         resumed.start([state])
         assert all_taken(resumed) == [(1, 1), (2, 4), "5", (3, 9)]
     assert not table.is_closed.is_set(), "its query is under way"
