@@ -10,7 +10,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from arroyo_udf_plugin.engine.connectors.interface import Json, Partition, Source
+from arroyo_udf_plugin.engine.connectors.interface import Json, Partition, Source, has_ended
 from arroyo_udf_plugin.engine.connectors.source import Rows
 
 DISTANCE = 2
@@ -67,6 +67,9 @@ class Gated:
 
     def check(self, positions: Mapping[str, Json]) -> None:
         self._source.check(positions)
+        for partition, position in positions.items():
+            if has_ended(position):  # it is not opened again
+                self._end(partition)
 
     def open(self, partition: str, position: Json | None) -> Partition:
         return _Gated(self._source.open(partition, position), lambda: self._end(partition))

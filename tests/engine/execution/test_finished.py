@@ -87,7 +87,7 @@ def test_a_list_that_is_none_is_refused() -> None:
 # ---- Epochs with lists ----
 
 
-class Reading:
+class ReadingSlice:
     """A slice whose source reads partitions to their end. It tells of each once, as a source does."""
 
     sinks: tuple[Sink, ...] = ()
@@ -106,7 +106,7 @@ class ReadingEngine:
     def __init__(self, store: MemoryStore, retain: int = 2, restore: int | str | None = None) -> None:
         self.epochs = Epochs(store, IDENTITY, retention=Retention(retain), restore=restore)
         self.epochs.fence()
-        self.slice = Reading()
+        self.slice = ReadingSlice()
 
     def read(self, first: int, end: int) -> Manifest:
         self.slice.new = positions_of(first, end)

@@ -48,6 +48,7 @@ def changed(path: str, value: Any, was: dict[str, Any] = WAS) -> dict[str, Any]:
         ("sinks/0/part_rows", 7),
         ("sinks/0/part_bytes", 7),
         ("sinks/0/part_seconds", 7),
+        ("sinks/0/part_wait", 7),
         ("operators/1/select/y", "x  +  1 -- one more"),
         ("operators/1/where", "x /* the row's */ > 1"),
         ("operators/2/aggregates/n", "count( * )"),
