@@ -29,7 +29,7 @@ from arroyo_udf_plugin.engine.operators import state_parts
 from arroyo_udf_plugin.engine.operators.blocks import ORIGIN, Block, Given
 from arroyo_udf_plugin.engine.operators.group_stage import GroupPlan
 from arroyo_udf_plugin.engine.operators.grouped import GroupOperator
-from arroyo_udf_plugin.engine.windows import first_rows, look_back
+from arroyo_udf_plugin.engine.windows import runs
 from arroyo_udf_plugin.engine.windows.collecting import Collecting, Inputs
 from arroyo_udf_plugin.engine.windows.first_rows import FirstRows
 from arroyo_udf_plugin.engine.windows.grouping import Grouping
@@ -300,11 +300,10 @@ class Incremental(RuleBasedStateMachine):
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few files are many, few rows are long runs, and rows are in many buckets."""
+    """Few files are many, few rows are long runs, and rows are in many runs."""
     monkeypatch.setattr(staged_state, "MOST_FILES", 3)
     monkeypatch.setattr(state_parts, "_LONG", 2)
-    for module in (first_rows, look_back):
-        monkeypatch.setattr(module, "_WAITING", 10)
+    monkeypatch.setattr(runs, "WAITING_ROWS", 10)
 
 
 @pytest.mark.parametrize("kind", KINDS)
