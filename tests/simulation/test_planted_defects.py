@@ -60,7 +60,7 @@ def test_an_epoch_without_a_fsync_of_its_folder(
 
     def create(self: store.LocalStore, name: str, data: bytes) -> None:
         path = self._folder / name
-        with self._file(path.parent, data) as written:
+        with self._file(path.parent, lambda file: file.write(data)) as written:  # type: ignore[arg-type, return-value]
             try:
                 self._disk.link(written, path)
             except FileExistsError:
