@@ -94,8 +94,10 @@ class Slices:
     def take(self, slice: int) -> None:
         operator, exchange = self.operators[slice], self.exchanges[slice]
         at_end = all(self.positions[source] == self.length(source) for source in self.own(slice))
-        if at_end and exchange.is_over:
-            operator.finish()
+        if at_end:
+            exchange.end(is_last=True)
+            if exchange.is_over:
+                operator.finish()
         for item in operator.take():
             if isinstance(item, Block):
                 rows = item.rows
@@ -158,7 +160,7 @@ ROWS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 5), st.integers(1, 
 @pytest.mark.parametrize("aggregate", ["sum(x)", "median(x) * 0 + sum(DISTINCT x) * 0 + sum(x)"], ids=["parts", "rows"])
 @pytest.mark.parametrize("window", [Hop(10, 10), Hop(30, 10), Session(6)], ids=["tumble", "hop", "session"])
 @given(sources=st.lists(ROWS, min_size=SOURCES, max_size=SOURCES), seed=st.integers(0, 2**32))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_no_row_is_lost_or_counted_twice(window: Window, aggregate: str, sources: list[list[Row]], seed: int) -> None:
     draw, asked = random.Random(seed), plan(window, aggregate)
     states: list[StoredState] = []

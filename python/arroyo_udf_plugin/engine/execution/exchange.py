@@ -24,18 +24,23 @@ from __future__ import annotations
 
 import collections
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ...host.answers import HELD_BYTES, STEP_ROWS
-from ..operators.blocks import Block
+from ..operators.blocks import Block, PartialRows
 from ..operators.grouped import GroupOperator
 from ..operators.operator import Operator
 from ..operators.routes import Routes
 from ..operators.state import OperatorSnapshot
 from ..operators.watermarks import Watermark
 from ..windows.key_groups import GroupRange
+from ..windows.local_parts import LocalParts
 
 _MOST_ROWS = 4 * STEP_ROWS  # of a channel; the last block may go beyond
+
+
+Sent = Block | PartialRows
+"""What goes from slice to slice, besides watermarks."""
 
 
 class Channel:
@@ -44,10 +49,10 @@ class Channel:
     def __init__(self, wake_sender: Callable[[], None], wake_receiver: Callable[[], None]) -> None:
         self._wake_sender, self._wake_receiver = wake_sender, wake_receiver
         self._lock = threading.Lock()
-        self._items: collections.deque[Block | Watermark] = collections.deque()
+        self._items: collections.deque[Sent | Watermark] = collections.deque()
         self._rows = self._bytes = 0
         self._has_ended = self._is_last = False
-        self._noted: list[Block] | None = None  # the receiver is sealed, and the sender is not
+        self._noted: list[Sent] | None = None  # the receiver is sealed, and the sender is not
         self._noted_rows = self._noted_bytes = 0  # put since then
         self._before_barrier: int | None = None  # items; the sender is sealed, and the receiver is not
 
@@ -72,10 +77,10 @@ class Channel:
         """The same, and nothing is left for an engine that goes on from here."""
         return self.is_over and self._is_last
 
-    def put(self, item: Block | Watermark) -> None:
+    def put(self, item: Sent | Watermark) -> None:
         with self._lock:
             self._items.append(item)
-            if isinstance(item, Block):
+            if not isinstance(item, Watermark):
                 self._rows += len(item)
                 self._bytes += item.nbytes
                 if self._noted is not None:
@@ -92,30 +97,30 @@ class Channel:
         if not was_ended:
             self._wake_receiver()
 
-    def take(self) -> Block | Watermark | None:
+    def take(self) -> Sent | Watermark | None:
         with self._lock:
             if not self.is_ready:
                 return None
             item, was_full = self._items.popleft(), not self.has_room
             if self._before_barrier is not None:
                 self._before_barrier -= 1
-            if isinstance(item, Block):
+            if not isinstance(item, Watermark):
                 self._rows -= len(item)
                 self._bytes -= item.nbytes
         if was_full and self.has_room:
             self._wake_sender()
         return item
 
-    def seal_receiver(self) -> list[Block]:
+    def seal_receiver(self) -> list[Sent]:
         """Returns rows on their way that are part of its state: if the sender was sealed before."""
         with self._lock:
             before, self._before_barrier = self._before_barrier, None
             if before is not None:
-                return _blocks(list(self._items)[:before])
-            self._noted, self._noted_rows, self._noted_bytes = _blocks(self._items), 0, 0
+                return _rows(list(self._items)[:before])
+            self._noted, self._noted_rows, self._noted_bytes = _rows(self._items), 0, 0
             return []
 
-    def seal_sender(self) -> list[Block]:
+    def seal_sender(self) -> list[Sent]:
         """The same of the sender's state: if the receiver was sealed before."""
         with self._lock:
             if self._noted is None:
@@ -129,8 +134,8 @@ class Channel:
         return noted
 
 
-def _blocks(items: Sequence[Block | Watermark] | collections.deque[Block | Watermark]) -> list[Block]:
-    return [item for item in items if isinstance(item, Block)]
+def _rows(items: Iterable[Sent | Watermark]) -> list[Sent]:
+    return [item for item in items if not isinstance(item, Watermark)]
 
 
 class Exchange:
@@ -142,9 +147,12 @@ class Exchange:
         slice: int,
         out: Sequence[Channel | None],
         into: Sequence[Channel | None],
+        may_idle: bool,
     ) -> None:
+        """may_idle: sources may be told to be idle, and come back behind the watermark of others."""
         self._operator, self._slice, self._out, self._into = operator, slice, out, into
         self._ranges = [GroupRange.of(place, len(out)) for place in range(len(out))]
+        self._local = operator.local_parts() if len(out) > 1 and not may_idle else None
         self._ended: set[int] = set()  # slices
         self._turn = 0
         operator.share(slice, len(out))
@@ -156,11 +164,23 @@ class Exchange:
         return self._operator.wants_input and all(channel.has_room for channel in self._channels(self._out))
 
     def push(self, block: Block) -> None:
-        for channel, part in zip(self._out, self._operator.parts_of(block, self._ranges), strict=True):
-            if part is not None:
-                (self._operator.push if channel is None else channel.put)(part)
+        if self._local is None:
+            self._send(self._operator.parts_of(block, self._ranges))
+            return
+        as_they_are = self._local.add(block.rows)
+        n_rows = 0 if as_they_are is None else as_they_are.true_count
+        self._operator.count(len(block) - n_rows)
+        if as_they_are is not None and n_rows:
+            rest = block if n_rows == len(block) else block.filter(as_they_are)
+            self._send(self._operator.parts_of(rest, self._ranges))
+        if self._local.is_full:
+            self._send_parts(self._local)
 
     def push_watermark(self, time: int | None) -> None:
+        if self._local is not None:
+            if self._local.must_leave(time):
+                self._send_parts(self._local)
+            self._local.tell(time)
         self._operator.push_watermark(time, self._slice)
         for channel in self._channels(self._out):
             channel.put(Watermark(time))
@@ -168,10 +188,32 @@ class Exchange:
     def end(self, is_last: bool) -> None:
         """Nothing more comes from this slice: it holds nothing back. is_last: nor does it after a resume. After a stop,
         rows that are left hold windows open, for the next engine."""
+        if self._local is not None:
+            self._send_parts(self._local)
         for channel in self._channels(self._out):
             channel.end(is_last)
         if is_last:
             self._end(self._slice)
+
+    def _send_parts(self, local: LocalParts) -> None:
+        for parts in local.take():
+            self._send(self._operator.partial_rows(parts, self._ranges))
+
+    def _send(self, items: Sequence[Sent | None]) -> None:
+        """To each slice what is its own."""
+        for channel, item in zip(self._out, items, strict=True):
+            if item is None:
+                continue
+            if channel is not None:
+                channel.put(item)
+            else:
+                self._keep(item)
+
+    def _keep(self, item: Sent) -> None:
+        if isinstance(item, PartialRows):
+            self._operator.push_parts(item)
+        else:
+            self._operator.push(item)
 
     # ---- From the others ----
 
@@ -186,7 +228,7 @@ class Exchange:
                 if isinstance(item, Watermark):
                     self._operator.push_watermark(item.time, sender)
                 else:
-                    self._operator.push(item)
+                    self._keep(item)
             if channel.is_at_end:
                 self._end(sender)
 
@@ -209,6 +251,8 @@ class Exchange:
 
     def snapshot(self) -> OperatorSnapshot | None:
         """Of the operator, with rows on their way. The slice is sealed in this moment."""
+        if self._local is not None:
+            self._send_parts(self._local)
         came = [block for channel in self._channels(self._into) for block in channel.seal_receiver()]
         went = [block for channel in self._channels(self._out) for block in channel.seal_sender()]
         return self._operator.snapshot(came + went)
@@ -219,9 +263,10 @@ class Exchange:
 
 
 class Exchanges:
-    """Those of a pipeline. wakes: wakes a slice."""
+    """Those of a pipeline. wakes: wakes a slice. may_idle: see `Exchange`."""
 
-    def __init__(self, routes: Routes, wakes: Sequence[Callable[[], None]]) -> None:
+    def __init__(self, routes: Routes, wakes: Sequence[Callable[[], None]], may_idle: bool = False) -> None:
+        self._may_idle = may_idle
         self._channels = {
             place: [
                 [
@@ -239,5 +284,6 @@ class Exchanges:
         for place, channels in self._channels.items():
             operator = operators[place]
             assert isinstance(operator, GroupOperator)
-            exchanges[place] = Exchange(operator, slice, channels[slice], [row[slice] for row in channels])
+            into = [row[slice] for row in channels]
+            exchanges[place] = Exchange(operator, slice, channels[slice], into, self._may_idle)
         return exchanges

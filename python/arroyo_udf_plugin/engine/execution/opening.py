@@ -84,7 +84,9 @@ class Opening:
         """Raises InvalidArgument for a sink that cannot have checkpoints."""
         planned, beside = self._planned, self._beside
         stage = None if self._epochs is None else self._epochs.rows
-        exchanges = Exchanges(planned.routes, [partial(self._wake, place) for place in range(planned.parallelism)])
+        wakes = [partial(self._wake, place) for place in range(planned.parallelism)]
+        may_idle = any(input.idle_seconds is not None for input in planned.inputs)
+        exchanges = Exchanges(planned.routes, wakes, may_idle)
         drift = Drift(planned.drifts, planned.parallelism)
         for place in range(planned.parallelism):
             sinks, letters = planned.sinks(place, stage), planned.letters(place, stage)

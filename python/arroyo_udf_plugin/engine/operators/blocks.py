@@ -108,6 +108,20 @@ class Block:
         return {position: text for position, text in enumerate(texts.to_pylist()) if text is not None}
 
 
+@dataclasses.dataclass(frozen=True)
+class PartialRows:
+    """Parts that a slice has made of its rows, for the windows of another one. rows: as windows keep them."""
+
+    rows: pa.RecordBatch
+
+    def __len__(self) -> int:
+        return int(self.rows.num_rows)
+
+    @functools.cached_property
+    def nbytes(self) -> int:
+        return int(self.rows.nbytes)
+
+
 class Sizes:
     """The bytes of blocks of one schema. Arrow needs some microseconds for each column; rows of numbers have a fixed
     width, and their null bits are not counted."""

@@ -10,6 +10,7 @@ answered twice, and what was late stays late.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -28,7 +29,7 @@ from ..windows.collecting import Collecting
 from ..windows.first_rows import FirstRows
 from ..windows.grouping import Grouping
 from ..windows.join_query import Joining
-from ..windows.kept import KeptRows
+from ..windows.kept import KeptPart, KeptRows
 from ..windows.key_groups import Asked, GroupRange, KeyGroups
 from ..windows.look_back import LookBackRows
 from ..windows.opened import opened
@@ -113,6 +114,8 @@ class GroupStage(RunningStage):
         self._is_at_end = self._is_over = False
         self._answered = 0  # rows of results
         self._kept: list[KeptRows] | None = None  # of the latest snapshot, if nothing has changed
+        self._waiting: list[pa.RecordBatch] = []  # parts that came while windows closed
+        self.on_their_way: Sequence[pa.RecordBatch] = ()  # parts of any key groups
         self.former_watermark: int | None = None  # before a restart, some key groups had taken this one
         self.share(GroupRange())
 
@@ -141,7 +144,7 @@ class GroupStage(RunningStage):
 
     @property
     def wants_input(self) -> bool:
-        return True
+        return not self._waiting
 
     def push(self, item: Block | Watermark) -> None:
         if isinstance(item, Watermark):
@@ -165,6 +168,15 @@ class GroupStage(RunningStage):
             self._kept = None
             with self._errors():
                 self._windows.add(_with_origins(item, self._given) if self._passes else item.rows)
+
+    def push_parts(self, parts: pa.RecordBatch) -> None:
+        """Of rows that are not late. They may come before watermarks that came before them."""
+        if self.is_closing:
+            self._waiting.append(parts)
+            return
+        self._kept = None
+        with self._errors():
+            self._windows.add_parts(parts)
 
     def _leave_out(self, late: Block) -> None:
         """Late rows, after the policy."""
@@ -216,6 +228,9 @@ class GroupStage(RunningStage):
                 step = next(self._closing, None)
             if step is None:
                 self._closing = None
+                waiting, self._waiting = self._waiting, []
+                for parts in waiting:
+                    self.push_parts(parts)
                 self._is_over = self._is_at_end
             for rows in step or ():
                 self._out += self._blocks(rows, keys)
@@ -259,17 +274,24 @@ class GroupStage(RunningStage):
         with self._errors():
             if self._kept is None:
                 self._kept = list(self._windows.kept())
-        next_id = sum(part.num_rows for part in self._kept) + self._answered
+        on_their_way = [KeptRows(KeptPart(parts)) for parts in self.on_their_way]
+        parts = [*self._kept, *(KeptRows(KeptPart(parts)) for parts in self._waiting), *on_their_way]
+        next_id = sum(part.num_rows for part in parts) + self._answered
         passed = self._windows.passed
         latest = self._windows.watermark if passed else None
-        return FunctionSnapshot(self.identity, self._lineage, next_id, [], latest, (), passed=passed, parts=self._kept)
+        snapshot = FunctionSnapshot(self.identity, self._lineage, next_id, [], latest, (), passed=passed, parts=parts)
+        return dataclasses.replace(snapshot, on_their_way=len(on_their_way))
 
     def restore(self, kept: Sequence[FunctionSnapshot]) -> None:
         """Of all slices: what there is of this one's key groups."""
         parts = [snapshot.kept for snapshot in kept]  # large ones are read page by page
         n_rows = [sum(part.num_rows for part in own) for own in parts]
         self._answered = max(snapshot.next_id - own for snapshot, own in zip(kept, n_rows, strict=True))
-        self.former_watermark = self._windows.restore(list(zip(map(self._passed_by, kept), parts, strict=True)))
+        n_own = [len(own) - snapshot.on_their_way for snapshot, own in zip(kept, parts, strict=True)]
+        on_their_way = [part for own, n in zip(parts, n_own, strict=True) for part in own[n:]]
+        own_parts = [own[:n] for own, n in zip(parts, n_own, strict=True)]
+        passed = map(self._passed_by, kept)
+        self.former_watermark = self._windows.restore(list(zip(passed, own_parts, strict=True)), on_their_way)
         self._latest = self._windows.watermark
         if any(entry.watermark != entry.closed for entry in self._windows.passed):
             self._begin_close()

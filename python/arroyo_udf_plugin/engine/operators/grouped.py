@@ -24,9 +24,10 @@ from ...host.answers import STEP_ROWS
 from ...host.ordinals import ordinals
 from ..windows.join_query import Joining
 from ..windows.key_groups import COUNT, GroupRange, KeyGroups
+from ..windows.local_parts import LocalParts
 from ..windows.portions import lowest
 from ..windows.spans import unusable
-from .blocks import Block
+from .blocks import Block, PartialRows
 from .failures import Failures
 from .group_stage import GroupPlan, GroupStage
 from .operator import Operator
@@ -36,6 +37,8 @@ from .stages import Dead, Item, in_order
 from .state import FunctionSnapshot, OperatorSnapshot
 from .state_parts import StoredState
 from .watermarks import Lowest, Watermark
+
+_NOWHERE = pa.array([], pa.uint64())
 
 
 class GatherStage(QueuedStage):
@@ -104,7 +107,8 @@ class GroupOperator(Operator):
         self._gather.failures = Failures(hidden)
         self._gather.own_part = self._own_part
         self.stages = [self._gather, self._group]
-        self._groups = KeyGroups(plan.grouping, plan.given.schema)
+        self._given = plan.given.schema
+        self._groups = KeyGroups(plan.grouping, self._given)
         self._lowest, self._range, self._lateness = Lowest(1), GroupRange(), plan.lateness
         self._delay = plan.grouping.delay if isinstance(plan.grouping, Joining) else 0
 
@@ -118,11 +122,25 @@ class GroupOperator(Operator):
         """The rows of some ranges of key groups. None: there are none."""
         if len(ranges) == 1:  # of the only slice
             return [block]
-        groups = self._groups.of(block.rows)
-        if groups is None:
-            return [block if range_.first == 0 and range_ else None for range_ in ranges]
-        places = [pc.indices_nonzero(range_.mask(groups)) for range_ in ranges]
-        return [None if not len(own) else block if len(own) == len(block) else block.take(own) for own in places]
+        return [
+            None if places is not None and not len(places) else block if places is None else block.take(places)
+            for places in self._places(block.rows, self._groups, ranges)
+        ]
+
+    def partial_rows(self, parts: pa.RecordBatch, ranges: Sequence[GroupRange]) -> list[PartialRows | None]:
+        """The same of parts, as windows keep them."""
+        groups = KeyGroups(self._groups.asked, parts.schema)
+        taken = [parts if places is None else parts.take(places) for places in self._places(parts, groups, ranges)]
+        return [PartialRows(own) if own.num_rows else None for own in taken]
+
+    @staticmethod
+    def _places(rows: pa.RecordBatch, groups: KeyGroups, ranges: Sequence[GroupRange]) -> list[pa.UInt64Array | None]:
+        """Of the rows of each range; None: all rows are."""
+        own = groups.of(rows)
+        if own is None:
+            return [None if range_ and range_.first == 0 else _NOWHERE for range_ in ranges]
+        places = [pc.indices_nonzero(range_.mask(own)) for range_ in ranges]
+        return [None if len(found) == rows.num_rows else found for found in places]
 
     def _own_part(self, block: Block) -> Block | None:
         if self._range == GroupRange():
@@ -135,6 +153,15 @@ class GroupOperator(Operator):
         if self._group.is_behind:  # what others had taken was told to all, behind the rows that were on their way
             assert self._group.former_watermark is not None
             self._gather.push(Watermark(self._group.former_watermark + self._lateness))
+
+    def push_parts(self, parts: PartialRows) -> None:
+        """Of its own key groups."""
+        self._group.push_parts(parts.rows)
+
+    def count(self, rows: int) -> None:
+        """So many rows have become parts."""
+        self._group.counts.rows += rows
+        self._group.counts.values += rows
 
     def push_watermark(self, time: int | None, input: int = 0) -> None:
         self._hand_on(self._lowest.after(input, time))
@@ -169,6 +196,10 @@ class GroupOperator(Operator):
     def is_drained(self) -> bool:
         return super().is_drained and not self._group.is_ready
 
+    def local_parts(self) -> LocalParts | None:
+        """For the rows of a slice. None: they go as they are."""
+        return LocalParts.of(self._groups.asked, self._given)
+
     @property
     def bound(self) -> float | None:
         """Of restored watermarks of those behind it: above it, some slices had not closed all windows. None: they had
@@ -180,10 +211,11 @@ class GroupOperator(Operator):
         closed = lowest(entry.closed for entry in passed)
         return None if closed is None else closed - self._delay
 
-    def snapshot(self, on_their_way: Sequence[Block] = ()) -> OperatorSnapshot | None:
-        """on_their_way: further rows, of any key group, that are in no other state."""
-        self._gather.on_their_way = on_their_way
+    def snapshot(self, on_their_way: Sequence[Block | PartialRows] = ()) -> OperatorSnapshot | None:
+        """on_their_way: what is of any key group, and in no other state."""
+        self._gather.on_their_way = [item for item in on_their_way if isinstance(item, Block)]
+        self._group.on_their_way = [item.rows for item in on_their_way if isinstance(item, PartialRows)]
         try:
             return super().snapshot()
         finally:
-            self._gather.on_their_way = ()
+            self._gather.on_their_way = self._group.on_their_way = ()

@@ -107,7 +107,8 @@ class FunctionSnapshot:
     rows: that have not left, with their ids, which rise; to be asked for once. is_former: the state had no keys; they
         are lineage and ids.
     passed: of windows, how far they are, by key groups. Earlier programs had all groups in one slice, and say nothing.
-    parts: what windows keep, instead of rows; None: rows, as of states before version 3.
+    parts: what windows keep, instead of rows; None: rows, as of states before version 3. on_their_way: how many of
+        them, the last ones, are of any key groups.
     """
 
     identity: StateIdentity
@@ -119,6 +120,7 @@ class FunctionSnapshot:
     is_former: bool = False
     passed: Sequence[Passed] = ()
     parts: Sequence[KeptRows] | None = None
+    on_their_way: int = 0
 
     def up_to(self, time: float | None) -> Self:
         """With watermarks that are not above this one; None: without."""
@@ -191,6 +193,8 @@ def _write(sink: Any, stages: _Stages, places: Sequence[tuple[int, int]]) -> Non
         }
         if kept.parts is not None:
             about |= about_parts(kept.parts, places)
+        if kept.on_their_way:
+            about["on_their_way"] = kept.on_their_way
         if kept.passed:
             about["passed"] = [
                 [entry.range.first, entry.range.last, entry.watermark, entry.closed] for entry in kept.passed
@@ -263,8 +267,13 @@ def _read(stream: Any, given: Given, name: str, files: Sequence[tuple[str, Data]
     latest = about.pop("latest")
     latest = None if latest is None else int(latest)
     passed = [_read_passed(*entry) for entry in about.pop("passed", ())]
+    on_their_way = int(about.pop("on_their_way", 0))
+    if not 0 <= on_their_way <= len(parts or ()):
+        raise ValueError(f"it has no {on_their_way} parts on their way")
     identity = StateIdentity(**about)
-    return FunctionSnapshot(identity, lineage, next_id, watermarks, latest, rows, is_former, passed, parts)
+    return FunctionSnapshot(
+        identity, lineage, next_id, watermarks, latest, rows, is_former, passed, parts, on_their_way
+    )
 
 
 def _read_passed(first: int, last: int, watermark: int | None, closed: int | None) -> Passed:

@@ -12,7 +12,7 @@
 
 spans.py      which windows a time belongs to: tumble and hop, of fixed lengths or months; session
 grouping.py   what is asked: keys and aggregates, as queries of DataFusion
-partials.py   which aggregates can be put together from parts
+partials.py   which aggregates can be put together from parts; local_parts.py: those that a slice sends to others
 panes.py      the open windows of tumble and hop, and their results when they close; pane_rows.py: whose rows they are
 tiers.py      parts of several panes put together, for windows of many
 sessions.py   the open sessions; session_pieces.py: which of them are over; session_rows.py: their rows

@@ -76,6 +76,16 @@ class WindowPanes:
 
     # ---- Rows ----
 
+    @property
+    def are_parts(self) -> bool:
+        """Whether it keeps parts of aggregates."""
+        return self._plan.in_parts
+
+    @property
+    def first(self) -> int | None:
+        """The earliest pane."""
+        return self._first
+
     def late(self, rows: pa.RecordBatch) -> pa.BooleanArray | None:
         """Which of these rows are late: the watermark has passed all their windows. None: none of them."""
         first = None if self.watermark is None else self._window.first_open(self.watermark)
@@ -87,6 +97,13 @@ class WindowPanes:
         bounds = pc.min_max(times)
         first, last = self._window.pane(bounds["min"].as_py()), self._window.pane(bounds["max"].as_py())
         self._keep(rows, first if first == last else self._window.panes(times, first))
+
+    def add_parts(self, parts: pa.RecordBatch) -> None:
+        """parts: of rows, none of them late, in `kept_schema`."""
+        own, panes = without_panes(parts)
+        first = pc.min(panes).as_py()
+        self._first = first if self._first is None else min(first, self._first)
+        self._merge(self._put(own, panes))
 
     def _keep(self, rows: pa.RecordBatch, panes: int | pa.Int64Array) -> None:
         """panes: that of all rows, or one for each."""
@@ -245,6 +262,14 @@ class WindowPanes:
     def _result(self, batch: pa.RecordBatch, ends: pa.Int64Array) -> pa.RecordBatch:
         """Results of windows with these ends."""
         return self._of_windows.of(batch, self._window.starts(ends), ends)
+
+    def take(self) -> list[pa.RecordBatch]:
+        """All that is open, in `kept_schema`. Nothing is kept of it."""
+        parts = [part.rows for part in self.kept()]
+        for pane in self._panes.values():
+            pane.kept.clear()
+        self._panes, self._first = {}, None
+        return parts
 
     # ---- Checkpoints ----
 

@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from .kept import KeptRows
 from .key_groups import GroupRange, KeyGroups
 from .opened import OpenWindows
+from .panes import WindowPanes
 from .results import Step
 from .spans import later
 
@@ -63,11 +64,6 @@ class Portions:
         self._portions = [_Portion([range_], windows)]
 
     @property
-    def is_empty(self) -> bool:
-        """Whether no key group is the slice's own."""
-        return not self._range
-
-    @property
     def watermark(self) -> int | None:
         """The lowest."""
         return lowest(portion.windows.watermark for portion in self._portions)
@@ -100,9 +96,17 @@ class Portions:
             if own.num_rows:
                 portion.windows.add(own)
 
+    def add_parts(self, parts: pa.RecordBatch) -> None:
+        """As of `WindowPanes`."""
+        groups = KeyGroups(self._groups.asked, self.kept_schema) if len(self._portions) > 1 else None
+        for portion in self._portions:
+            own = parts if groups is None else parts.filter(portion.mask(_or_first(groups.of(parts), parts)))
+            if own.num_rows:
+                assert isinstance(portion.windows, WindowPanes), "parts are made for these alone"
+                portion.windows.add_parts(own)
+
     def _groups_of(self, rows: pa.RecordBatch) -> pa.UInt8Array:
-        groups = self._groups.of(rows)
-        return pa.repeat(pa.scalar(0, pa.uint8()), rows.num_rows) if groups is None else groups
+        return _or_first(self._groups.of(rows), rows)
 
     def close(self, all_of_them: bool = False) -> Iterator[Step]:
         """As of windows. Between two steps, `kept` and `passed` say what has not left."""
@@ -141,8 +145,11 @@ class Portions:
         """The bytes of what is open."""
         return sum(portion.windows.size for portion in self._portions)
 
-    def restore(self, kept: Sequence[tuple[Sequence[Passed], Sequence[KeptRows]]]) -> int | None:
+    def restore(
+        self, kept: Sequence[tuple[Sequence[Passed], Sequence[KeptRows]]], on_their_way: Sequence[KeptRows] = ()
+    ) -> int | None:
         """Before all rows. kept: of each slice before, what its key groups had passed, and what it kept of them.
+        on_their_way: of any key groups.
 
         Returns the highest watermark that a key group of any slice had taken: all were told it, behind the rows on
         their way.
@@ -155,7 +162,8 @@ class Portions:
                 if own:
                     is_whole = own == entry.range and len(passed) == 1
                     mine = parts if is_whole else [groups.within(part, own) for part in parts]
-                    portions.setdefault((entry.watermark, entry.closed), []).append((own, mine))
+                    others = [groups.within(part, own) for part in on_their_way]
+                    portions.setdefault((entry.watermark, entry.closed), []).append((own, [*mine, *others]))
         if portions:
             self._portions = []
         for (watermark, closed), entries in portions.items():
@@ -165,6 +173,11 @@ class Portions:
             self._portions.append(_Portion(list(dict.fromkeys(range_ for range_, _ in entries)), windows))
         times = [entry.watermark for passed, _ in kept for entry in passed if entry.watermark is not None]
         return max(times, default=None)
+
+
+def _or_first(groups: pa.UInt8Array | None, rows: pa.RecordBatch) -> pa.UInt8Array:
+    """None: all are in the first group."""
+    return pa.repeat(pa.scalar(0, pa.uint8()), rows.num_rows) if groups is None else groups
 
 
 def lowest(times: Iterable[int | None]) -> int | None:
