@@ -1,13 +1,14 @@
-"""Parts of aggregates that a slice makes of its own rows, before they go to the slices that have their keys.
+"""What a slice keeps of its own rows before it goes to the slices that have their keys.
 
-    local = LocalParts.of(grouping, schema)      None: its aggregates have no parts, or are of sessions
+    local = LocalParts.of(grouping, schema)      None: rows go as they come
     rest = local.add(rows)                       what goes as it is
-    local.must_leave(watermark); local.take()    parts, as windows keep them
+    local.must_leave(watermark); local.take()    the others, as windows keep them: parts, or rows
 
-Few parts are sent in place of many rows, and most of the work is done where the rows are.
+So most of the work is done where the rows are. Few parts are sent in place of many rows; if aggregates have no parts,
+rows go together in large batches.
 
-Guarantees: no part is late where it comes. A row that may be late, or has no usable time, is sent as it is, and parts
-leave before the watermark that may close their windows.
+Guarantees: nothing of it is late where it comes. A row that may be late, or has no usable time, is sent as it is, and
+the others leave before the watermark that may close their windows.
 Assumes: a watermark that was told holds: no source is told to be idle and comes back.
 """
 
@@ -41,7 +42,7 @@ class LocalParts:
         if not isinstance(asked, Grouping) or not isinstance(asked.window, WindowSteps) or not asked.keys:
             return None
         panes = WindowPanes(asked, schema)
-        return cls(panes, schema.get_field_index(asked.time), asked.window) if panes.are_parts else None
+        return None if asked.by_row else cls(panes, schema.get_field_index(asked.time), asked.window)
 
     def add(self, rows: pa.RecordBatch) -> pa.BooleanArray | None:
         """Which of these rows go as they are; None: none of them."""
@@ -75,6 +76,6 @@ class LocalParts:
         """All parts."""
         parts = self._panes.take()
         n_rows, self._rows = self._rows, 0
-        if 2 * sum(batch.num_rows for batch in parts) > n_rows:
+        if self._panes.are_parts and 2 * sum(batch.num_rows for batch in parts) > n_rows:
             self._paused = _PAUSE * WAITING_ROWS
         return parts

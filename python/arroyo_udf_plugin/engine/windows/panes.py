@@ -99,11 +99,13 @@ class WindowPanes:
         self._keep(rows, first if first == last else self._window.panes(times, first))
 
     def add_parts(self, parts: pa.RecordBatch) -> None:
-        """parts: of rows, none of them late, in `kept_schema`."""
+        """parts: what others have kept of rows, none of which are late, in `kept_schema`."""
         own, panes = without_panes(parts)
         first = pc.min(panes).as_py()
         self._first = first if self._first is None else min(first, self._first)
-        self._merge(self._put(own, panes))
+        changed = self._put(own, panes)
+        if self._plan.in_parts:
+            self._merge(changed)
 
     def _keep(self, rows: pa.RecordBatch, panes: int | pa.Int64Array) -> None:
         """panes: that of all rows, or one for each."""
