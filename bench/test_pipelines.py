@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
@@ -15,7 +16,18 @@ from arroyo_udf_plugin import load, run_pipeline
 from arroyo_udf_plugin.engine.connectors.options import ROW_GROUP_ROWS
 from arroyo_udf_plugin.engine.execution.progress import PipelineSummary
 from arroyo_udf_plugin.engine.execution.stopping import StopRequest
-from arroyo_udf_plugin.engine.pipeline import Blackhole, Checkpoints, File, Files, Functions, Impulse, Parts, Pipeline
+from arroyo_udf_plugin.engine.pipeline import (
+    Blackhole,
+    Checkpoints,
+    EventTime,
+    File,
+    Files,
+    Functions,
+    Impulse,
+    Parts,
+    Pipeline,
+    Windows,
+)
 from conftest import BATCH_ROWS, Compare, note, plugin_path
 
 SLICE_ROWS = 1_000_000
@@ -136,3 +148,52 @@ def test_slices(benchmark: Any) -> None:
     one = min(seconds(1) for _ in range(3))
     two = min(benchmark.pedantic(lambda: [seconds(2) for _ in range(3)], rounds=1))
     note(benchmark, "two slices, 2 us a row", two / SLICE_ROWS * 1e9, "ns/row", "one slice", two / one, 1 / 1.7)
+
+
+WINDOW_FILES, WINDOW_ROWS = 8, 200_000  # rows of each file
+
+
+@pytest.fixture(scope="module", params=["csv", "parquet"])
+def timed_files(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """Rows a millisecond apart, of a thousand keys."""
+    folder = tmp_path_factory.mktemp(request.param)
+    for number in range(WINDOW_FILES):
+        numbers = range(number * WINDOW_ROWS, (number + 1) * WINDOW_ROWS)
+        columns = {
+            "t": pa.array(numbers, pa.timestamp("ms")),
+            "k": pa.array([f"key-{n * 7919 % 1000}" for n in numbers]),
+            "x": pa.array([n % 97 / 7 for n in numbers]),
+        }
+        path = folder / f"{number}.{request.param}"
+        if request.param == "csv":
+            pyarrow.csv.write_csv(pa.table(columns), path)
+        else:
+            pyarrow.parquet.write_table(pa.table(columns), path)
+    return request.param, folder
+
+
+def test_windows_in_slices(benchmark: Any, timed_files: tuple[str, Path]) -> None:
+    """Wall time. CSV is parsed without the GIL; of Parquet, the steps in Python are most of the work."""
+    format_, folder = timed_files
+    types = {"t": "datetime", "k": "str", "x": "float"} if format_ == "csv" else {}
+
+    def seconds(parallelism: int) -> float:
+        start = time.perf_counter()
+        run_pipeline(
+            Pipeline(
+                name="windows",
+                source=Files(paths=[str(folder)], types=types),
+                event_time=EventTime(column="t"),
+                operators=[Windows(time="t", width=60, keys=["k"], aggregates={"n": "count(*)", "s": "sum(x)"})],
+                sinks=[Blackhole()],
+                parallelism=parallelism,
+            )
+        )
+        return time.perf_counter() - start
+
+    seconds(1)
+    one = min(seconds(1) for _ in range(3))
+    two = min(benchmark.pedantic(lambda: [seconds(2) for _ in range(3)], rounds=1))
+    n_rows = WINDOW_FILES * WINDOW_ROWS
+    goal = 1 / 1.4 if format_ == "csv" else None
+    note(benchmark, f"windows in two slices, {format_}", two / n_rows * 1e9, "ns/row", "one slice", two / one, goal)

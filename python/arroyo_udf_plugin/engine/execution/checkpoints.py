@@ -111,6 +111,7 @@ class Epochs:
         self._store, self._identity, self._allow = store, identity, allow_changed_plugin
         self._files, self._retention, self._restore = EpochFiles(store), retention, restore
         self._retained: dict[int, RetainedEpoch] = {}
+        self._states: dict[StateFile, StoredState] = {}  # that were read for the start
         self.gone_back_to = 0
         self.later: Mapping[int, Sequence[Mapping[str, Json]] | None] = {}
         self._engine = secrets.token_hex(16)
@@ -213,13 +214,14 @@ class Epochs:
         for at in range(len(slices[0].operators) if slices else 0):
             taken = slices if at in shared else slices[place::width]
             files = [file for state in taken if (file := state.operators[at]) is not None]
-            states.append(tuple(map(self._state, files)))
+            states.append(tuple(map(self._state_once, files)))
         return list(zip(*(state.watermarks for state in slices), strict=True)), states
 
     def settle(self, slices: Sequence[WithSinks]) -> None:
         """Behind the fence: brings sinks to it. They show the rows of its epoch, and give up those of all others that
         are not shown yet; of epochs that are given up, also those that are."""
         assert self.latest is not None
+        self._states.clear()
         self.apply(slices)
         for sink in (sink for slice_ in slices for sink in transactional(slice_.sinks)):
             sink.clear(self.latest.epoch)
@@ -307,6 +309,12 @@ class Epochs:
             return None
         self.later, self.gone_back_to = gone_back.later, gone_back.epoch
         return gone_back.manifest
+
+    def _state_once(self, file: StateFile) -> StoredState:
+        """Of a state that several slices read."""
+        if file not in self._states:
+            self._states[file] = self._state(file)
+        return self._states[file]
 
     def _state(self, file: StateFile) -> StoredState:
         with self._errors(file):
