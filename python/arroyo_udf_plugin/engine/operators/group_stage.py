@@ -110,6 +110,7 @@ class GroupStage(RunningStage):
         self._delay = plan.grouping.delay if isinstance(plan.grouping, Joining) else 0
         self._out: list[Item] = []
         self._closing: Iterator[Step] | None = None
+        self._closes_all = False
         self._behind: Watermark | None = None  # leaves when windows have closed
         self._is_at_end = self._is_over = False
         self._answered = 0  # rows of results
@@ -214,7 +215,7 @@ class GroupStage(RunningStage):
 
     def _begin_close(self, all_of_them: bool = False) -> None:
         self._kept = None
-        self._closing = self._windows.close(all_of_them)
+        self._closing, self._closes_all = self._windows.close(all_of_them), all_of_them
 
     def _close(self) -> None:
         """The next results of windows that are over, as many as may be in memory; behind the last, the watermark."""
@@ -231,7 +232,7 @@ class GroupStage(RunningStage):
                 waiting, self._waiting = self._waiting, []
                 for parts in waiting:
                     self.push_parts(parts)
-                self._is_over = self._is_at_end
+                self._is_over = self._closes_all  # the end may come while a watermark still closes windows
             for rows in step or ():
                 self._out += self._blocks(rows, keys)
                 n_rows += rows.num_rows
