@@ -35,7 +35,7 @@ Joining = Callable[[pa.RecordBatch, Numbered], pa.RecordBatch]
 
 
 @dataclass(frozen=True)
-class Over:
+class OverSessions:
     """Sessions that are over, by their ends. pieces: of all. session: of each piece: 0, 1, ... firsts, lasts: of each
     session. keys: of each session."""
 
@@ -133,7 +133,7 @@ class SessionPieces:
 
     # ---- What is over ----
 
-    def take(self, until: int) -> Over | None:
+    def take(self, until: int) -> OverSessions | None:
         """The sessions whose last times are before this one; they are not here any more. None: there are none."""
         self._settle()
         passed = [run.passed(until) for run in self._runs if run.first < until]
@@ -158,7 +158,7 @@ class SessionPieces:
         sessions = sessions.take(pc.sort_indices(numbers.lasts.take(sessions)))
         number = pc.index_in(numbers.session.filter(piece_is_over), sessions.cast(pa.int64())).cast(pa.int64())
         starts = numbers.order.take(numbers.starts.take(sessions))
-        return Over(
+        return OverSessions(
             pieces.take(numbers.order.filter(piece_is_over)),
             number,
             numbers.firsts.take(sessions),

@@ -19,7 +19,7 @@ from .kept import KeptRows
 from .numbering import Numbered, numbered
 from .panes import WAITING_ROWS
 from .results import Results, Step
-from .session_pieces import FIRST, LAST, Over, SessionPieces, concatenated
+from .session_pieces import FIRST, LAST, OverSessions, SessionPieces, concatenated
 from .session_rows import SESSION, SessionRows
 from .spans import Session, before, later, nanoseconds
 from .storage import Storage, StorageLimits
@@ -144,7 +144,7 @@ class Sessions:
             self._first = self._pieces.first
         self.closed = self.watermark
 
-    def _results(self, over: Over) -> Iterator[pa.RecordBatch]:
+    def _results(self, over: OverSessions) -> Iterator[pa.RecordBatch]:
         if self._plan.in_parts:
             yield self._result_of(over, 0, self._answered(self._result, [(over.session, over.pieces.columns[2:])]))
             return
@@ -157,7 +157,7 @@ class Sessions:
             columns = self._answered(self._result, ((session.take(which), rows.columns[2:]) for which, rows in taken))
             yield self._result_of(over, start, columns)
 
-    def _result_of(self, over: Over, start: int, columns: Sequence[pa.Array]) -> pa.RecordBatch:
+    def _result_of(self, over: OverSessions, start: int, columns: Sequence[pa.Array]) -> pa.RecordBatch:
         """columns: of the sessions from that one on."""
         n_rows = len(columns[0]) if columns else len(over.firsts)
         keys, firsts, lasts = (
