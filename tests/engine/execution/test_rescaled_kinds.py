@@ -3,6 +3,7 @@ moment and resumed in another number of slices, against plain loops. Steps, part
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rescaling import SOURCES, Grouped, Row, found
+from rescaling import SOURCES, Grouped, Row, Slices, found
 
 from arroyo_udf_plugin.engine.connectors.source import Rows
 from arroyo_udf_plugin.engine.execution import exchange
@@ -331,3 +332,26 @@ def test_no_row_is_in_two_sessions(aggregate: str, lateness: int, sources: list[
     for start, end, _, total in results:
         own = [times[x] for x in rows_in(total)]
         assert (start, end) == (min(own), max(own) + gap)
+
+
+@pytest.mark.parametrize("aggregate", AGGREGATES, ids=ARE_KEPT)
+def test_late_rows_are_counted_after_a_restart(aggregate: str) -> None:
+    """A slice at its end holds nothing back, so windows are ahead of the watermark of all slices, of which there is
+    none: nothing is told after the restart."""
+    asked = of_rows(Grouping("t", Hop(10, 10), keys=("k",), aggregates={"s": aggregate}), of_windows)
+    draw, sources = random.Random(0), [[(7, 1, 1), (100, 1, 2), (8, 1, 4), (100, 1, 8)], [], []]
+    before = Slices(asked, sources, 2, [0] * SOURCES)
+    before.read(1, draw)
+    for _ in range(2):
+        before.read(0, draw)
+        for slice in (0, 1, 1):
+            before.exchanges[slice].receive()
+            before.take(slice)
+    states, positions, left = before.sealed(draw, has_stopped=True)
+    assert [(*result, sum(positions)) for result in left] == [(0, 10, 1, 1, 2)]
+    after = Slices(asked, sources, 2, positions)
+    after.start(states, bound=None)
+    after.told[0] = 100
+    after.run(draw)
+    assert [result for own in after.left for result in own] == [(100, 110, 1, 10)]
+    assert sum(operator.stages[1].counts.late for operator in after.operators) == 1
