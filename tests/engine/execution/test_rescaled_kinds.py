@@ -355,3 +355,23 @@ def test_late_rows_are_counted_after_a_restart(aggregate: str) -> None:
     after.run(draw)
     assert [result for own in after.left for result in own] == [(100, 110, 1, 10)]
     assert sum(operator.stages[1].counts.late for operator in after.operators) == 1
+
+
+def test_windows_that_another_slice_has_closed_leave_after_a_restart() -> None:
+    """The watermark was on its way to the other slice. Nothing is told after the restart, and nothing ends."""
+    first, second = keys_at_borders()[:2]  # of the first and of the second slice
+    asked = of_rows(Grouping("t", Hop(10, 10), keys=("k",), aggregates={"s": "sum(x)"}), of_windows)
+    draw, sources = random.Random(0), [[(7, first, 1), (7, second, 2), (100, first, 4), (100, first, 8)], [], []]
+    before = Slices(asked, sources, 2, [0] * SOURCES)
+    before.read(1, draw)
+    for _ in range(3):
+        before.read(0, draw)
+        before.exchanges[0].receive()
+        before.take(0)
+    states, positions, left = before.sealed(draw, has_stopped=True)
+    assert left == [(0, 10, first, 1)]
+    after = Slices(asked, sources, 3, positions)
+    after.start(states, bound=None)
+    for slice in (0, 1, 2, 0, 1, 2):
+        after.take(slice, is_stopping=True)
+    assert [result for own in after.left for result in own] == [(0, 10, second, 2)]
