@@ -3,6 +3,7 @@ moment and resumed in another number of slices, against plain loops. Steps, part
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rescaling import SOURCES, Grouped, Row, found
+from rescaling import SOURCES, Grouped, Row, Slices, found
 
 from arroyo_udf_plugin.engine.connectors.source import Rows
 from arroyo_udf_plugin.engine.execution import exchange
@@ -34,7 +35,7 @@ from arroyo_udf_plugin.engine.windows.first_rows import FirstRows
 from arroyo_udf_plugin.engine.windows.grouping import Grouping
 from arroyo_udf_plugin.engine.windows.join_query import Joining, Kind, Within
 from arroyo_udf_plugin.engine.windows.joining import Sides
-from arroyo_udf_plugin.engine.windows.key_groups import Asked
+from arroyo_udf_plugin.engine.windows.key_groups import Asked, GroupRange, KeyGroups
 from arroyo_udf_plugin.engine.windows.look_back import LookBackRows
 from arroyo_udf_plugin.engine.windows.spans import Hop, Session, Window
 
@@ -43,6 +44,20 @@ SIDES = Sides([SCHEMA, SCHEMA], "t")
 INPUTS = Inputs({"a": SCHEMA})
 EXAMPLES = settings(max_examples=25, deadline=None)
 SEEDS = st.integers(0, 2**32)
+
+
+def keys_at_borders() -> list[int]:
+    """Keys of the first and the last groups of slices: an error of one group concerns them."""
+    ranges = [GroupRange.of(slice, width) for width in (2, 3) for slice in range(width)]
+    keys = pa.array(range(2000), pa.int64())
+    rows = pa.record_batch([keys.cast(pa.timestamp("ns")), keys, keys], schema=SCHEMA)
+    groups = KeyGroups(Grouping("t", Hop(1, 1), keys=("k",), aggregates={"s": "sum(x)"}), SCHEMA).of(rows)
+    assert groups is not None
+    by_group = dict(zip(groups.to_pylist(), keys.to_pylist(), strict=True))
+    return [by_group[group] for range_ in ranges for group in (range_.first, range_.last)][1:-1]
+
+
+KEYS = st.sampled_from(keys_at_borders())
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -119,7 +134,7 @@ ON: dict[str, Callable[[Row, Row], bool]] = {
     "a.x + b.x > 2": lambda a, b: a[2] + b[2] > 2,
 }
 WITHINS = [Within(-3, 4), Within(0, 7), Within(2, 5), Within(-6, -1)]
-OF_SIDES = st.none() | st.integers(0, 3), st.integers(0, 3), st.booleans()
+OF_SIDES = st.none() | KEYS, st.integers(0, 3), st.booleans()
 """Key, value, and whether it is of the right side."""
 
 
@@ -160,9 +175,7 @@ def test_a_join_of_equal_times(kind: Kind, on: str, sources: list[list[Row]], se
 @pytest.mark.parametrize("kind", ["inner", "left", "full"])
 @given(within=st.sampled_from(WITHINS), sources=in_order(25, *OF_SIDES), seed=SEEDS)
 @EXAMPLES
-def test_a_join_within_an_interval(
-    kind: Kind, on: str, within: Within, sources: list[list[Row]], seed: int
-) -> None:
+def test_a_join_within_an_interval(kind: Kind, on: str, within: Within, sources: list[list[Row]], seed: int) -> None:
     """Without columns that are equal, the first slice joins all rows."""
     expected = pairs(together(sources), kind, on, within)
     assert found(joined(kind, on, within, is_one="k" not in on), sources, seed) == expected
@@ -171,7 +184,7 @@ def test_a_join_within_an_interval(
 # ---- First rows, functions that look back ----
 
 
-@given(ttl=st.integers(1, 20), sources=in_order(40, st.integers(0, 5), st.just(0)), seed=SEEDS)
+@given(ttl=st.integers(1, 20), sources=in_order(40, KEYS, st.just(0)), seed=SEEDS)
 @EXAMPLES
 def test_the_first_rows_of_keys(ttl: int, sources: list[list[Row]], seed: int) -> None:
     latest: dict[int, int] = {}
@@ -184,7 +197,7 @@ def test_the_first_rows_of_keys(ttl: int, sources: list[list[Row]], seed: int) -
 
 
 @pytest.mark.parametrize("keys", [("k",), ()], ids=["keys", "one"])
-@given(ttl=st.integers(1, 20), sources=in_order(40, st.integers(0, 5)).map(numbered), seed=SEEDS)
+@given(ttl=st.integers(1, 20), sources=in_order(40, KEYS).map(numbered), seed=SEEDS)
 @EXAMPLES
 def test_functions_that_look_back(keys: tuple[str, ...], ttl: int, sources: list[list[Row]], seed: int) -> None:
     over = f"OVER ({'PARTITION BY k' if keys else ''} ORDER BY t, x)"
@@ -246,7 +259,7 @@ def test_windows_without_keys(window: Window, aggregate: str, sources: list[list
     assert found(of_rows(asked, of_windows, is_one=True), sources, seed) == expected
 
 
-@given(sources=in_order(60, st.integers(0, 3), st.integers(1, 100)), seed=SEEDS)
+@given(sources=in_order(60, KEYS, st.integers(1, 100)), seed=SEEDS)
 @EXAMPLES
 def test_a_query_over_all_rows(sources: list[list[Row]], seed: int) -> None:
     asked = Collecting("SELECT k, sum(x) AS s FROM a GROUP BY k", ("a",), {}, {})
@@ -261,7 +274,7 @@ def test_a_query_over_all_rows(sources: list[list[Row]], seed: int) -> None:
 # ---- Late rows ----
 
 ANY_ORDER = st.lists(
-    st.lists(st.tuples(st.integers(0, 60), st.integers(0, 3)), max_size=14), min_size=SOURCES, max_size=SOURCES
+    st.lists(st.tuples(st.integers(0, 60), KEYS), max_size=14), min_size=SOURCES, max_size=SOURCES
 ).map(numbered)
 
 
@@ -319,3 +332,46 @@ def test_no_row_is_in_two_sessions(aggregate: str, lateness: int, sources: list[
     for start, end, _, total in results:
         own = [times[x] for x in rows_in(total)]
         assert (start, end) == (min(own), max(own) + gap)
+
+
+@pytest.mark.parametrize("aggregate", AGGREGATES, ids=ARE_KEPT)
+def test_late_rows_are_counted_after_a_restart(aggregate: str) -> None:
+    """A slice at its end holds nothing back, so windows are ahead of the watermark of all slices, of which there is
+    none: nothing is told after the restart."""
+    asked = of_rows(Grouping("t", Hop(10, 10), keys=("k",), aggregates={"s": aggregate}), of_windows)
+    draw, sources = random.Random(0), [[(7, 1, 1), (100, 1, 2), (8, 1, 4), (100, 1, 8)], [], []]
+    before = Slices(asked, sources, 2, [0] * SOURCES)
+    before.read(1, draw)
+    for _ in range(2):
+        before.read(0, draw)
+        for slice in (0, 1, 1):
+            before.exchanges[slice].receive()
+            before.take(slice)
+    states, positions, left = before.sealed(draw, has_stopped=True)
+    assert [(*result, sum(positions)) for result in left] == [(0, 10, 1, 1, 2)]
+    after = Slices(asked, sources, 2, positions)
+    after.start(states, bound=None)
+    after.told[0] = 100
+    after.run(draw)
+    assert [result for own in after.left for result in own] == [(100, 110, 1, 10)]
+    assert sum(operator.stages[1].counts.late for operator in after.operators) == 1
+
+
+def test_windows_that_another_slice_has_closed_leave_after_a_restart() -> None:
+    """The watermark was on its way to the other slice. Nothing is told after the restart, and nothing ends."""
+    first, second = keys_at_borders()[:2]  # of the first and of the second slice
+    asked = of_rows(Grouping("t", Hop(10, 10), keys=("k",), aggregates={"s": "sum(x)"}), of_windows)
+    draw, sources = random.Random(0), [[(7, first, 1), (7, second, 2), (100, first, 4), (100, first, 8)], [], []]
+    before = Slices(asked, sources, 2, [0] * SOURCES)
+    before.read(1, draw)
+    for _ in range(3):
+        before.read(0, draw)
+        before.exchanges[0].receive()
+        before.take(0)
+    states, positions, left = before.sealed(draw, has_stopped=True)
+    assert left == [(0, 10, first, 1)]
+    after = Slices(asked, sources, 3, positions)
+    after.start(states, bound=None)
+    for slice in (0, 1, 2, 0, 1, 2):
+        after.take(slice, is_stopping=True)
+    assert [result for own in after.left for result in own] == [(0, 10, second, 2)]

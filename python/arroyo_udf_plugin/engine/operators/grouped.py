@@ -111,6 +111,7 @@ class GroupOperator(Operator):
         self._groups = KeyGroups(plan.grouping, self._given)
         self._lowest, self._range, self._lateness = Lowest(1), GroupRange(), plan.lateness
         self._delay = plan.grouping.delay if isinstance(plan.grouping, Joining) else 0
+        self._local: LocalParts | None = None
 
     def share(self, slice: int, width: int) -> None:
         """A slice has the rows of its key groups, or, if all are needed together, the first one has all."""
@@ -150,6 +151,8 @@ class GroupOperator(Operator):
 
     def start(self, states: Sequence[StoredState] = (), *, allow_changed_plugin: bool = False) -> None:
         super().start(states, allow_changed_plugin=allow_changed_plugin)
+        if self._local is not None:  # slices at their end hold nothing back: windows may be ahead of what is told now
+            self._local.tell(self._group.former_watermark)
         if self._group.is_behind:  # what others had taken was told to all, behind the rows that were on their way
             assert self._group.former_watermark is not None
             self._gather.push(Watermark(self._group.former_watermark + self._lateness))
@@ -198,7 +201,8 @@ class GroupOperator(Operator):
 
     def local_parts(self) -> LocalParts | None:
         """For the rows of a slice. None: they go as they are."""
-        return LocalParts.of(self._groups.asked, self._given)
+        self._local = LocalParts.of(self._groups.asked, self._given)
+        return self._local
 
     @property
     def bound(self) -> float | None:

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from .grouping import Grouping
 from .key_groups import Asked
 from .panes import WAITING_ROWS, WindowPanes
-from .spans import WindowSteps, before, unusable
+from .spans import WindowSteps, before, later, unusable
 
 _PAUSE = 16  # times as many rows as wait: while there are nearly as many keys as rows, parts are not worth it
 
@@ -68,9 +68,8 @@ class LocalParts:
         return first is not None and (watermark is None or first < self._window.pane(watermark))
 
     def tell(self, watermark: int | None) -> None:
-        """Others are told it."""
-        if watermark is not None:
-            self._told = watermark
+        """Others are told it, or had been told it before a restart."""
+        self._told = later(self._told, watermark)
 
     def take(self) -> list[pa.RecordBatch]:
         """All parts."""

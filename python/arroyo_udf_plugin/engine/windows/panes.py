@@ -164,6 +164,8 @@ class WindowPanes:
 
     def close(self, all_of_them: bool = False) -> Iterator[Step]:
         """The results of the windows that the watermark has passed, or of all. It has passed all of them then."""
+        if self.watermark is None and not all_of_them:
+            return
         upto = None if all_of_them else self.watermark
         if self._has_closing(upto):
             yield from self._closing(upto)
