@@ -42,7 +42,7 @@ from arroyo_udf_plugin.engine.windows.spans import Hop, Session, Window
 SCHEMA = pa.schema([("t", pa.timestamp("ns")), ("k", pa.int64()), ("x", pa.int64())])
 SIDES = Sides([SCHEMA, SCHEMA], "t")
 INPUTS = Inputs({"a": SCHEMA})
-EXAMPLES = settings(max_examples=25, deadline=None)
+EXAMPLES = settings(max_examples=12, deadline=None)
 SEEDS = st.integers(0, 2**32)
 
 

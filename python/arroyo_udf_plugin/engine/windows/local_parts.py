@@ -24,6 +24,7 @@ from .key_groups import Asked
 from .panes import WAITING_ROWS, WindowPanes
 from .spans import WindowSteps, before, later, unusable
 
+_MOST_BYTES = 32 << 20
 _PAUSE = 16  # times as many rows as wait: while there are nearly as many keys as rows, parts are not worth it
 
 
@@ -60,7 +61,7 @@ class LocalParts:
 
     @property
     def is_full(self) -> bool:
-        return self._rows >= WAITING_ROWS
+        return self._rows >= WAITING_ROWS or self._panes.size >= _MOST_BYTES
 
     def must_leave(self, watermark: int | None) -> bool:
         """Whether a window with some of the rows may be over. None: others do not wait for this slice."""
