@@ -73,6 +73,16 @@ def test_nothing_is_taken_from_behind_a_seal() -> None:
     assert queue.is_at_end
 
 
+def test_an_end_behind_a_seal_is_none_before_the_receiver_is_sealed() -> None:
+    """What the sender has read since then is read again, and it may be for others."""
+    queue = channel()
+    queue.seal_sender()
+    queue.end(is_last=True)
+    assert not queue.is_over
+    assert queue.seal_receiver() == []
+    assert queue.is_at_end
+
+
 def test_a_full_queue(monkeypatch) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.setattr(exchange, "_MOST_ROWS", 3)
     woken: list[str] = []

@@ -68,9 +68,10 @@ class Channel:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is in it, and nothing more comes."""
+        """Whether nothing is in it, and nothing more comes. An end behind the sender's seal does not count before the
+        receiver is sealed, too: after a restart, rows may come in front of it."""
         with self._lock:
-            return self._has_ended and not self._items
+            return self._has_ended and not self._items and self._before_barrier is None
 
     @property
     def is_at_end(self) -> bool:
