@@ -6,6 +6,7 @@ import dataclasses
 import json
 import math
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -29,7 +30,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> type[Clock]:
     Clock.now = 100.0
-    monkeypatch.setattr(waiting_rows.time, "monotonic", lambda: Clock.now)
+    monkeypatch.setattr(waiting_rows, "time", SimpleNamespace(monotonic=lambda: Clock.now))
     return Clock
 
 
@@ -52,7 +53,7 @@ def go(sink: WaitingRowsSink, epoch: int, *numbers: int) -> Json | None:
     sealed = sink.seal(epoch)
     if sealed is None:
         return None
-    stored = json.loads(json.dumps(sealed.store()))
+    stored: Json = json.loads(json.dumps(sealed.store()))
     for _ in range(2):
         sink.apply(epoch, stored)
     return stored

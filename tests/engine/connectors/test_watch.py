@@ -261,7 +261,12 @@ def test_a_look_checks_some_of_many_files_in_turn(tmp_path: Path, monkeypatch: p
     asked = []
     stat = os.stat
     with monkeypatch.context() as patch:
-        patch.setattr(os, "stat", lambda path, **keys: asked.append(str(path)) or stat(path, **keys))
+
+        def noted(path: str | Path, **keys: Any) -> os.stat_result:
+            asked.append(str(path))
+            return stat(path, **keys)
+
+        patch.setattr(os, "stat", noted)
         for _ in range(5):
             source.partitions()
     files = [Path(path).stem for path in asked if path.endswith(".csv")]
