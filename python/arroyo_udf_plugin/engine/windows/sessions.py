@@ -178,9 +178,11 @@ class Sessions:
         """Before all rows. watermark: `closed` of the moment when they were kept."""
         self.watermark = self.closed = watermark
         for batch in (one.left for one in kept):
+            if not batch.num_rows:
+                continue  # all of them have left
             if self._plan.in_parts:
                 self._pieces.add(batch)
-            elif batch.num_rows:
+            else:
                 self._add_pieces(batch, numbered(self._keys(batch), batch.column(0), batch.column(1), self._gap))
         self._first = self._pieces.first
 
