@@ -128,26 +128,28 @@ def test_idle(benchmark: Any, tmp_path: Path) -> None:
     note(benchmark, "idle pipeline", (spent[1] - spent[0]) / 2 * 1e3, "ms/s", None, None, 1.0)
 
 
-def test_slices(benchmark: Any) -> None:
-    """Wall time; for a machine that is idle."""
+def in_two_slices(benchmark: Any, name: str, pipeline: Pipeline, n_rows: int, goal: float | None) -> None:
+    """Wall time, against one slice; for a machine that is idle."""
 
     def seconds(parallelism: int) -> float:
         start = time.perf_counter()
-        run_pipeline(
-            Pipeline(
-                name="slices",
-                source=Impulse(rows=SLICE_ROWS),
-                operators=[Functions(plugin=str(plugin_path(".c")), calls=["y = two_us(counter)"])],
-                sinks=[Blackhole()],
-                parallelism=parallelism,
-            )
-        )
+        run_pipeline(pipeline.model_copy(update={"parallelism": parallelism}))
         return time.perf_counter() - start
 
     seconds(1)
     one = min(seconds(1) for _ in range(3))
     two = min(benchmark.pedantic(lambda: [seconds(2) for _ in range(3)], rounds=1))
-    note(benchmark, "two slices, 2 us a row", two / SLICE_ROWS * 1e9, "ns/row", "one slice", two / one, 1 / 1.7)
+    note(benchmark, name, two / n_rows * 1e9, "ns/row", "one slice", two / one, goal)
+
+
+def test_slices(benchmark: Any) -> None:
+    pipeline = Pipeline(
+        name="slices",
+        source=Impulse(rows=SLICE_ROWS),
+        operators=[Functions(plugin=str(plugin_path(".c")), calls=["y = two_us(counter)"])],
+        sinks=[Blackhole()],
+    )
+    in_two_slices(benchmark, "two slices, 2 us a row", pipeline, SLICE_ROWS, 1 / 1.7)
 
 
 WINDOW_FILES, WINDOW_ROWS = 8, 200_000  # rows of each file
@@ -173,27 +175,15 @@ def timed_files(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
 
 
 def test_windows_in_slices(benchmark: Any, timed_files: tuple[str, Path]) -> None:
-    """Wall time. CSV is parsed without the GIL; of Parquet, the steps in Python are most of the work."""
+    """CSV is parsed without the GIL; of Parquet, the steps in Python are most of the work."""
     format_, folder = timed_files
     types = {"t": "datetime", "k": "str", "x": "float"} if format_ == "csv" else {}
-
-    def seconds(parallelism: int) -> float:
-        start = time.perf_counter()
-        run_pipeline(
-            Pipeline(
-                name="windows",
-                source=Files(paths=[str(folder)], types=types),
-                event_time=EventTime(column="t"),
-                operators=[Windows(time="t", width=60, keys=["k"], aggregates={"n": "count(*)", "s": "sum(x)"})],
-                sinks=[Blackhole()],
-                parallelism=parallelism,
-            )
-        )
-        return time.perf_counter() - start
-
-    seconds(1)
-    one = min(seconds(1) for _ in range(3))
-    two = min(benchmark.pedantic(lambda: [seconds(2) for _ in range(3)], rounds=1))
-    n_rows = WINDOW_FILES * WINDOW_ROWS
+    pipeline = Pipeline(
+        name="windows",
+        source=Files(paths=[str(folder)], types=types),
+        event_time=EventTime(column="t"),
+        operators=[Windows(time="t", width=60, keys=["k"], aggregates={"n": "count(*)", "s": "sum(x)"})],
+        sinks=[Blackhole()],
+    )
     goal = 1 / 1.4 if format_ == "csv" else None
-    note(benchmark, f"windows in two slices, {format_}", two / n_rows * 1e9, "ns/row", "one slice", two / one, goal)
+    in_two_slices(benchmark, f"windows in two slices, {format_}", pipeline, WINDOW_FILES * WINDOW_ROWS, goal)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -50,22 +51,24 @@ def snapshot(operator: GroupOperator) -> OperatorSnapshot:
     return taken
 
 
-def test_standstill(compare: Compare, tmp_path: Path) -> None:
-    operator = filled(SIZE)
+def written_by_pyarrow(operator: GroupOperator, folder: Path) -> Callable[[], None]:
+    """Writes the rows of its windows to a file."""
     batches = [one.rows for one in snapshot(operator).parts]
 
-    def written() -> None:
-        with (
-            pa.OSFile(str(tmp_path / "rows.arrow"), "wb") as file,
-            pa.ipc.new_stream(file, batches[0].schema) as stream,
-        ):
+    def write() -> None:
+        with pa.OSFile(str(folder / "rows.arrow"), "wb") as file, pa.ipc.new_stream(file, batches[0].schema) as stream:
             for batch in batches:
                 stream.write_batch(batch)
 
+    return write
+
+
+def test_standstill(compare: Compare, tmp_path: Path) -> None:
+    operator = filled(SIZE)
     compare(
         "state: a slice is sealed with 500 MiB of rows in windows",
         lambda: snapshot(operator),
-        written,
+        written_by_pyarrow(operator, tmp_path),
         n=1,
         unit="ms",
         scale=1e3,
@@ -90,20 +93,10 @@ def test_written_after_a_change(benchmark: Any, tmp_path: Path) -> None:
 def test_written_beside(compare: Compare, tmp_path: Path) -> None:
     """All that becomes of a checkpoint beside the slice, once, with its checksum and on its disk."""
     store, operator = LocalStore(tmp_path), filled(SIZE // 5)
-    batches = [one.rows for one in snapshot(operator).parts]
-
-    def reference() -> None:
-        with (
-            pa.OSFile(str(tmp_path / "rows.arrow"), "wb") as file,
-            pa.ipc.new_stream(file, batches[0].schema) as stream,
-        ):
-            for batch in batches:
-                stream.write_batch(batch)
-
     compare(
         "state: 100 MiB of rows written for a checkpoint",
         lambda: StagedState("groups", snapshot(operator), (), "1", "1-rows").store(store),
-        reference,
+        written_by_pyarrow(operator, tmp_path),
         n=1,
         unit="ms",
         scale=1e3,

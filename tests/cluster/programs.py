@@ -40,14 +40,14 @@ def parts(folder: Path) -> list[str]:
     return [str(path) for path in (folder / "out").glob("part-*.parquet")]
 
 
-def doubles(folder: Path) -> list[tuple[int, int]]:
+def doubles(folder: Path) -> list[tuple[int, ...]]:
     """What the query has written below `folder`, in order."""
     found = parts(folder)
     table = ds.dataset(found).to_table() if found else None
     return [] if table is None else sorted(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
-def expected(rows: int) -> list[tuple[int, int]]:
+def expected(rows: int) -> list[tuple[int, ...]]:
     return [(n, 2 * n) for n in range(rows)]
 
 

@@ -14,7 +14,7 @@ from worlds import Gate, Item, MemoryStore, Story, StorySource, World, once
 from arroyo_udf_plugin.engine.connectors.source import Rows
 from arroyo_udf_plugin.engine.datafusion.query import Select
 from arroyo_udf_plugin.engine.execution.checkpoints import Epochs
-from arroyo_udf_plugin.engine.execution.exchange import Channel
+from arroyo_udf_plugin.engine.execution.exchange import Channel, Exchanges
 from arroyo_udf_plugin.engine.execution.runner import run
 from arroyo_udf_plugin.engine.execution.shares import Shares
 from arroyo_udf_plugin.engine.execution.stopping import StopRequest
@@ -24,6 +24,7 @@ from arroyo_udf_plugin.engine.operators.grouped import GroupOperator
 from arroyo_udf_plugin.engine.operators.operator import Operator
 from arroyo_udf_plugin.engine.operators.queued import QueryPlan
 from arroyo_udf_plugin.engine.operators.routes import Routes
+from arroyo_udf_plugin.engine.operators.stages import Counts
 from arroyo_udf_plugin.engine.operators.state_parts import StoredState
 from arroyo_udf_plugin.engine.operators.watermarks import Watermark
 from arroyo_udf_plugin.engine.windows.grouping import Grouping
@@ -189,3 +190,59 @@ def test_rows_in_a_queue_are_taken_although_nobody_sends_more(monkeypatch: pytes
     items: dict[str, Sequence[Any]] = {"a": [at(1)], "b": [large, large, large]}
     run(Windowed(items, world))
     assert counted(world) == {0: 1 + 3 * STEP_ROWS}
+
+
+KEYED = pa.schema([("t", pa.timestamp("ns")), ("k", pa.int64())])
+
+
+def keyed(*times: int) -> pa.RecordBatch:
+    return pa.record_batch([pa.array(times, pa.timestamp("ns")), pa.array([1] * len(times))], schema=KEYED)
+
+
+class OfKeys(Windowed):
+    """Of two partitions, each in a slice of its own, the windows of one key."""
+
+    def __init__(self, items: dict[str, Sequence[Item]], world: World, idle_seconds: float | None) -> None:
+        super().__init__(items, world)
+        self.source, self.idle_seconds = StorySource(items, KEYED, side_by_side=True), idle_seconds
+        self.counts: list[Counts] = []
+        self.__post_init__()
+
+    def operators(self) -> list[Operator]:
+        grouping = Grouping("t", Hop(10, 10), keys=("k",), aggregates={"n": "count(*)"})
+        operator = GroupOperator(GroupPlan("windows", grouping, Given(KEYED)))
+        self.counts.append(operator.stages[1].counts)
+        return [operator]
+
+    @property
+    def routes(self) -> Routes:
+        return Routes([None], [0], exchanging=[0])
+
+
+@pytest.mark.parametrize("may_idle", [False, True])
+def test_rows_of_a_slice_that_was_idle_are_in_windows_or_late(may_idle: bool) -> None:
+    """The other slice has gone on meanwhile, and closed windows: of what comes then, each row is counted."""
+    world, shown, read = World(), Gate(), Gate()
+    world.on_write = lambda rows: shown.open()
+    first: Sequence[Item] = [keyed(5, 5, 5), shown] if may_idle else [keyed(5, 5, 5)]
+    items: dict[str, Sequence[Item]] = {
+        "a": [*first, keyed(7, 7, 7, 14, 14, 14, 95), read.open],
+        "b": [keyed(6, 21), keyed(31, 90), read],
+    }
+    story = OfKeys(items, world, 0.005 if may_idle else None)
+    run(story)
+    late = sum(counts.late for counts in story.counts)
+    assert sum(counted(world).values()) + late == 14
+    assert late == (6 if may_idle else 0)
+
+
+@pytest.mark.parametrize("may_idle", [False, True])
+def test_rows_are_sent_as_they_are_if_a_source_may_be_idle(may_idle: bool) -> None:
+    """Else they wait, and what is sent cannot be late: nobody would know how many rows it stands for."""
+    story = OfKeys({}, World(), None)
+    operators = [story.operators()[0] for _ in range(2)]
+    exchanges = Exchanges(story.routes, [lambda: None] * 2, may_idle)
+    sender, receiver = (exchanges.of(place, [operator])[0] for place, operator in enumerate(operators))
+    rows = pa.record_batch([pa.array(range(100), pa.timestamp("ns")), pa.array(range(100))], schema=KEYED)
+    sender.push(Columns(KEYED).block(Rows("a", 0, rows)))
+    assert receiver.is_ready == may_idle

@@ -31,6 +31,7 @@ from arroyo_udf_plugin.engine.windows.collecting import Collecting, Inputs
 from arroyo_udf_plugin.engine.windows.first_rows import FirstRows
 from arroyo_udf_plugin.engine.windows.join_query import Joining, Within
 from arroyo_udf_plugin.engine.windows.joining import Sides
+from arroyo_udf_plugin.engine.windows.kept import KeptPart, KeptRows
 from arroyo_udf_plugin.engine.windows.look_back import LookBackRows
 from arroyo_udf_plugin.engine.windows.opened import opened
 from arroyo_udf_plugin.engine.windows.spans import Months, Session
@@ -119,6 +120,27 @@ def test_a_checkpoint_between_two_steps(
     assert before + counted(cut.close(is_end)) == counted(filled().close(is_end)), "it goes on itself"
     assert resumed.watermark == whole.watermark
     assert counted(resumed.close(all_of_them=True)) == counted(whole.close(all_of_them=True))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "query"])
+def test_without_a_watermark_nothing_leaves(kind: str) -> None:
+    windows = opened(KINDS[kind], schema_of(kind))
+    windows.add(given_rows(kind, 0, [("a", 1, 1), ("b", 2, 100)]))
+    assert list(windows.close()) == []
+    assert counted(windows.close(all_of_them=True))
+
+
+@pytest.mark.parametrize("kind", ["session", "session, rows", "join", "first rows", "look back"])
+def test_a_part_that_has_left_as_a_whole_is_nothing(kind: str) -> None:
+    """A checkpoint may still name it: the rest of a run is copied only when something leaves."""
+    first = opened(KINDS[kind], schema_of(kind))
+    first.add(given_rows(kind, 0, [("a", 1, 1), ("a", 2, 1)]))
+    gone = [KeptRows(KeptPart(part.rows), notes=bytes([1]) * part.num_rows) for part in first.kept()]
+    resumed = opened(KINDS[kind], schema_of(kind))
+    resumed.restore(gone, None)
+    resumed.add(given_rows(kind, 1, [("b", 4, 2), ("c", 5, 30)]))
+    resumed.watermark = 20
+    assert "'k': 'a'" not in str(counted(resumed.close()) + counted(resumed.close(all_of_them=True)))
 
 
 N_ROWS = 200_000

@@ -82,6 +82,11 @@ def cell_type(dialect: Dialect | None) -> CellType:
     return CellType(dialect)
 
 
+def plain_field(field: pa.Field) -> pa.Field:
+    """Cells as the texts that they become; any other field as it is."""
+    return field.with_type(pa.string()) if isinstance(field.type, CellType) else field
+
+
 def decoded(column: pa.Array) -> pa.Array:
     """Cells as plain text and nulls; any other column as it is."""
     if not isinstance(column.type, CellType):

@@ -165,6 +165,9 @@ class Exchange:
         return self._operator.wants_input and all(channel.has_room for channel in self._channels(self._out))
 
     def push(self, block: Block) -> None:
+        if len(self._out) == 1:
+            self._operator.push(block)
+            return
         if self._local is None:
             self._send(self._operator.parts_of(block, self._ranges))
             return

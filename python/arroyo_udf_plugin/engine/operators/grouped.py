@@ -23,7 +23,7 @@ from ...abi import ERROR, VALUE
 from ...host.answers import STEP_ROWS
 from ...host.ordinals import ordinals
 from ..windows.join_query import Joining
-from ..windows.key_groups import COUNT, GroupRange, KeyGroups
+from ..windows.key_groups import GroupRange, KeyGroups
 from ..windows.local_parts import LocalParts
 from ..windows.portions import lowest
 from ..windows.spans import unusable
@@ -109,6 +109,7 @@ class GroupOperator(Operator):
         self.stages = [self._gather, self._group]
         self._given = plan.given.schema
         self._groups = KeyGroups(plan.grouping, self._given)
+        self._groups_of_parts = KeyGroups(plan.grouping, self._group.kept_as.schema)
         self._lowest, self._range, self._lateness = Lowest(1), GroupRange(), plan.lateness
         self._delay = plan.grouping.delay if isinstance(plan.grouping, Joining) else 0
         self._local: LocalParts | None = None
@@ -121,17 +122,14 @@ class GroupOperator(Operator):
 
     def parts_of(self, block: Block, ranges: Sequence[GroupRange]) -> list[Block | None]:
         """The rows of some ranges of key groups. None: there are none."""
-        if len(ranges) == 1:  # of the only slice
-            return [block]
-        return [
-            None if places is not None and not len(places) else block if places is None else block.take(places)
-            for places in self._places(block.rows, self._groups, ranges)
-        ]
+        every = self._places(block.rows, self._groups, ranges)
+        taken = [block if places is None else block.take(places) for places in every]
+        return [own if len(own) else None for own in taken]
 
     def partial_rows(self, parts: pa.RecordBatch, ranges: Sequence[GroupRange]) -> list[PartialRows | None]:
         """The same of parts, as windows keep them."""
-        groups = KeyGroups(self._groups.asked, parts.schema)
-        taken = [parts if places is None else parts.take(places) for places in self._places(parts, groups, ranges)]
+        every = self._places(parts, self._groups_of_parts, ranges)
+        taken = [parts if places is None else parts.take(places) for places in every]
         return [PartialRows(own) if own.num_rows else None for own in taken]
 
     @staticmethod
@@ -144,9 +142,7 @@ class GroupOperator(Operator):
         return [None if len(found) == rows.num_rows else found for found in places]
 
     def _own_part(self, block: Block) -> Block | None:
-        if self._range == GroupRange():
-            return block
-        own, _ = self.parts_of(block, [self._range, GroupRange(COUNT)])
+        (own,) = self.parts_of(block, [self._range])
         return own
 
     def start(self, states: Sequence[StoredState] = (), *, allow_changed_plugin: bool = False) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from ...errors import InvalidArgument
-from ..connectors.cells import CellType
+from ..connectors.cells import CellType, plain_field
 from .blocks import Given
 from .keys import KEY
 
@@ -67,7 +67,7 @@ def meanings(names: Sequence[str], given: Given) -> list[str]:
 
 
 def plain_fields(fields: Iterable[pa.Field]) -> list[pa.Field]:
-    return [field.with_type(pa.string()) if isinstance(field.type, CellType) else field for field in fields]
+    return list(map(plain_field, fields))
 
 
 def plain_column(column: pa.Array) -> pa.Array:

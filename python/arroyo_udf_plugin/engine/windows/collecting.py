@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from ...errors import InvalidArgument
 from ...host.function import Function
-from ..connectors.cells import CellType, decoded
+from ..connectors.cells import decoded, plain_field
 from ..datafusion.whole import KeysOf, Whole
 from .kept import KeptRows
 from .results import Step
@@ -54,7 +54,7 @@ class Inputs:
             for table, schema in tables.items()
         }
         self.tables = {
-            table: pa.schema([_without_cell(schema.field(place)) for place in self._places[table]])
+            table: pa.schema([plain_field(schema.field(place)) for place in self._places[table]])
             for table, schema in tables.items()
         }
         fields = [
@@ -87,7 +87,7 @@ class Inputs:
         for number, (table, schema) in enumerate(self.tables.items()):
             if number == input:
                 own = [rows.column(place) for place in self._places[table]]
-                columns += [decoded(column) if isinstance(column.type, CellType) else column for column in own]
+                columns += [decoded(column) for column in own]
             else:
                 columns += [pa.nulls(n_rows, type_) for type_ in schema.types]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
@@ -174,7 +174,3 @@ class Collected:
     def size(self) -> int:
         """The bytes of what is kept."""
         return self._storage.memory + self._storage.disk
-
-
-def _without_cell(field: pa.Field) -> pa.Field:
-    return field.with_type(pa.string()) if isinstance(field.type, CellType) else field

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...errors import InvalidArgument
-from ..connectors.cells import CellType, decoded
+from ..connectors.cells import decoded, plain_field
 from ..datafusion.columns import MultiHash
 from ..datafusion.query import WrongQuery
 from .kept import KeptRows
@@ -70,7 +70,7 @@ class First:
         self._ttl, self._time = asked.ttl, asked.time
         self._keys = [given.get_field_index(name) for name in asked.keys]
         try:
-            self._hash = MultiHash([_plain(given.field(place).type) for place in self._keys])
+            self._hash = MultiHash([plain_field(given.field(place)).type for place in self._keys])
         except InvalidArgument as error:
             raise WrongQuery(str(error).replace("multi_hash", "a key"), asked.keys[0]) from None
         self.schema = given
@@ -112,7 +112,7 @@ class First:
         (rows,) = pa.Table.from_batches(new).combine_chunks().to_batches()
         rows = rows.take(pc.sort_indices(self._rows.times(rows)))
         times = self._rows.times(rows)
-        keys = self._hash(*map(_decoded, (rows.column(place) for place in self._keys)))
+        keys = self._hash(*map(decoded, (rows.column(place) for place in self._keys)))
         encoded = keys.dictionary_encode()
         latest = self._latest(encoded.dictionary)
         chosen = []
@@ -190,11 +190,3 @@ def known_keys_within(rows: pa.RecordBatch, is_chosen: Callable[[pa.Array], pa.B
     columns = [pa.nulls(1, type_) for type_ in rows.schema.types]
     columns[place] = together.cast(_KNOWN_ROW.type)
     return pa.RecordBatch.from_arrays(columns, schema=rows.schema)
-
-
-def _plain(type_: pa.DataType) -> pa.DataType:
-    return pa.string() if isinstance(type_, CellType) else type_
-
-
-def _decoded(column: pa.Array) -> pa.Array:
-    return decoded(column) if isinstance(column.type, CellType) else column

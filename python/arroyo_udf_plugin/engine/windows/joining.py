@@ -16,7 +16,7 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..connectors.cells import CellType, decoded
+from ..connectors.cells import decoded, plain_field
 from ..datafusion.query import WrongQuery
 from ..datafusion.tokens import quoted
 from .join_query import KEY, SIDES, Asked, Joining, JoinQuery
@@ -43,7 +43,7 @@ class Sides:
             for side in sides
         ]
         self.sides = [
-            pa.schema([_without_cell(side.field(place)) for place in places])
+            pa.schema([plain_field(side.field(place)) for place in places])
             for side, places in zip(sides, self._places, strict=True)
         ]
         self.times = [side.get_field_index(time) for side in self.sides]
@@ -69,7 +69,7 @@ class Sides:
         """Rows of one side, as the stream has them."""
         n_rows = rows.num_rows
         chosen = [rows.column(place) for place in self._places[side]]
-        own = [decoded(column) if isinstance(column.type, CellType) else column for column in chosen]
+        own = [decoded(column) for column in chosen]
         columns = [pa.repeat(pa.scalar(bool(side)), n_rows), own[self.times[side]].cast(self._time.type)]
         for number, schema in enumerate(self.sides):
             columns += own if number == side else [pa.nulls(n_rows, type_) for type_ in schema.types]
@@ -162,7 +162,3 @@ class Joined:
 
 def _times(rows: pa.RecordBatch, place: int) -> pa.Int64Array:
     return nanoseconds(rows.column(place))
-
-
-def _without_cell(field: pa.Field) -> pa.Field:
-    return field.with_type(pa.string()) if isinstance(field.type, CellType) else field

@@ -101,7 +101,7 @@ class KeyGroups:
     def _columns(self, rows: pa.RecordBatch) -> list[pa.Array]:
         keys = [] if self._keys is None else self._keys(rows)
         if self._are_known_by_hash:
-            return list(map(_decoded, keys))
+            return list(map(decoded, keys))
         return [part for key in keys for part in _parts(key)]
 
 
@@ -134,7 +134,7 @@ def _keys_of_join(joining: Joining, schema: pa.Schema) -> Keys | None:
         if {left, right} <= set(schema.names) and schema.field(left).type == schema.field(right).type:
             pairs.append((left, right))
     if pairs:
-        return lambda rows: [pc.coalesce(*(_decoded(rows.column(name)) for name in pair)) for pair in pairs]
+        return lambda rows: [pc.coalesce(*(decoded(rows.column(name)) for name in pair)) for pair in pairs]
     if joining.within is None:
         return lambda rows: [nanoseconds(rows.column(joining.time))]
     return None
@@ -172,7 +172,7 @@ def _name_of(part: Sequence[Token], tables: Collection[str]) -> str | None:
 def _parts(key: pa.Array) -> list[pa.Array]:
     """Columns that are equal where the keys are."""
     if isinstance(key.type, pa.BaseExtensionType):
-        return _parts(_decoded(key) if isinstance(key.type, CellType) else key.storage)
+        return _parts(decoded(key) if isinstance(key.type, CellType) else key.storage)
     if pa.types.is_struct(key.type):
         return [key.is_valid(), *(part for field in key.flatten() for part in _parts(field))]
     if pa.types.is_dictionary(key.type):
@@ -181,10 +181,6 @@ def _parts(key: pa.Array) -> list[pa.Array]:
         nan = pa.scalar(float("nan"), key.type)
         return [pc.if_else(pc.is_nan(key), nan, pc.add(key, pa.scalar(0.0, key.type)))]
     return [key]
-
-
-def _decoded(column: pa.Array) -> pa.Array:
-    return decoded(column) if isinstance(column.type, CellType) else column
 
 
 def _is_hashed(type_: pa.DataType) -> bool:

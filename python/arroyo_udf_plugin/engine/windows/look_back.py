@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..connectors.cells import CellType, decoded
+from ..connectors.cells import decoded, plain_field
 from ..datafusion.feed import TABLE
 from ..datafusion.query import WrongQuery, error_message, planned, settled, written
 from ..datafusion.tokens import quoted, tokens
@@ -72,7 +72,7 @@ class LookedBack:
         for name in asked.functions:
             if name in given.names:
                 raise WrongQuery(f"two columns of the result have the name {name}: rename one", name)
-        self.kept_schema = pa.schema([_without_cell(field) for field in given])
+        self.kept_schema = pa.schema([plain_field(field) for field in given])
         words = {token.name for text in (*asked.functions.values(), *asked.keys, asked.order) for token in tokens(text)}
         self._needed = [place for place, name in enumerate(given.names) if name in words]
         self._fed = pa.schema([*(self.kept_schema.field(place) for place in self._needed), AT, _NEW, _PLACE])
@@ -97,7 +97,7 @@ class LookedBack:
 
     def add(self, rows: pa.RecordBatch) -> None:
         """rows: with usable times, none of them late."""
-        columns = [decoded(column) if isinstance(column.type, CellType) else column for column in rows.columns]
+        columns = [decoded(column) for column in rows.columns]
         self._rows.add(pa.RecordBatch.from_arrays(columns, schema=self.kept_schema))
 
     def close(self, all_of_them: bool = False) -> Iterator[Step]:
@@ -207,7 +207,3 @@ class LookedBack:
     def size(self) -> int:
         """The bytes of what is kept."""
         return self._storage.memory + self._storage.disk
-
-
-def _without_cell(field: pa.Field) -> pa.Field:
-    return field.with_type(pa.string()) if isinstance(field.type, CellType) else field

@@ -6,10 +6,10 @@ import pyarrow as pa
 
 from .collecting import Collected, Collecting
 from .first_rows import First, FirstRows
-from .grouping import Grouping
 from .interval_joining import IntervalJoined
 from .join_query import Joining
 from .joining import Joined
+from .key_groups import Asked
 from .look_back import LookBackRows, LookedBack
 from .panes import WindowPanes
 from .sessions import Sessions
@@ -20,7 +20,7 @@ OpenWindows = WindowPanes | Sessions | Joined | IntervalJoined | Collected | Fir
 
 
 def opened(
-    grouping: Grouping | Joining | Collecting | FirstRows | LookBackRows,
+    grouping: Asked,
     given: pa.Schema,
     limits: StorageLimits = StorageLimits(),  # noqa: B008 (frozen)
 ) -> OpenWindows:

@@ -140,11 +140,6 @@ class Portions:
             if range_
         ]
 
-    @property
-    def size(self) -> int:
-        """The bytes of what is open."""
-        return sum(portion.windows.size for portion in self._portions)
-
     def restore(
         self, kept: Sequence[tuple[Sequence[Passed], Sequence[KeptRows]]], on_their_way: Sequence[KeptRows] = ()
     ) -> int | None:

@@ -122,9 +122,6 @@ class SortedRuns:
         self._waiting_rows = 0
         self._waiting_first: int | None = None
 
-    def __len__(self) -> int:
-        return self._waiting_rows + sum(map(len, self._runs))
-
     def add(self, rows: pa.RecordBatch) -> None:
         self._waiting.add(rows)
         self._waiting_rows += rows.num_rows

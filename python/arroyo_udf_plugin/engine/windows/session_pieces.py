@@ -103,9 +103,6 @@ class SessionPieces:
         self._fresh = _Recent(storage)  # not compared with the runs
         self._continued = _Recent(storage)  # from the runs, by fresh ones; others that are, too
 
-    def __len__(self) -> int:
-        return len(self._fresh) + len(self._continued) + sum(run.n_rest for run in self._runs)
-
     def add(self, pieces: pa.RecordBatch) -> None:
         self._fresh.add(pieces)
         self._settle()

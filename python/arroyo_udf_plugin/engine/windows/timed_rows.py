@@ -158,9 +158,6 @@ class TimedRows:
             return None
         return max(int(pc.max(self.at(batch)).as_py()) for batch in self._buckets[max(self._buckets)].some.batches)
 
-    def __len__(self) -> int:
-        return sum(map(len, self._buckets.values()))
-
 
 def steps(kept: Sequence[TimedRows], done: int | None, watermark: int) -> Iterator[int]:
     """Up to the watermark, with not many more new rows between two steps than a query needs to pay. done: rows before

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 import pyarrow as pa
 import pydantic
 
-from ...connectors.cells import CellType, decoded
+from ...connectors.cells import CellType, decoded, plain_field
 from ...connectors.described import Several
 from ...datafusion.query import Select
 from ...operators.blocks import Given
@@ -62,7 +62,7 @@ def merged(schemas: Sequence[pa.Schema]) -> pa.Schema:
 
 def _decoded(schema: pa.Schema) -> pa.Schema:
     """Cells as the texts that they are."""
-    return pa.schema([field.with_type(pa.string()) if isinstance(field.type, CellType) else field for field in schema])
+    return pa.schema(map(plain_field, schema))
 
 
 def _fits(given: pa.DataType, wanted: pa.DataType) -> bool:
