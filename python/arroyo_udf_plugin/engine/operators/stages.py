@@ -129,7 +129,7 @@ class RunningStage(abc.ABC):
 
     async def wait_results(self) -> None:
         """Waits until `turn` has something to do."""
-        raise NotImplementedError(f"{self.name} has nothing under way")
+        raise InvalidState(f"{self.name} has nothing under way")
 
     @abc.abstractmethod
     def kept(self) -> FunctionSnapshot:
