@@ -135,8 +135,8 @@ def test_the_checkpoints_of_another_job_are_refused(make: Make, tmp_path: Path) 
 
 def test_a_failed_place_is_begun_anew_only_if_somebody_says_so(make: Make, tmp_path: Path) -> None:
     cluster = make()
-    posted = cluster.post(Pipeline(name="p", source=Impulse(rate=2000), sinks=[Parts(path=f"{tmp_path}/${{OUT}}")]))
-    cluster.change(posted, env_vars={"OUT": "out"})
+    pipeline = Pipeline(name="p", source=Impulse(rate=2000), sinks=[Parts(path=f"{tmp_path}/${{OUT}}")])
+    posted = cluster.post(pipeline, env_vars={"OUT": "out"})
     job = run_a_while(cluster, posted)
     shutil.rmtree(tmp_path / "checkpoints")
     cluster.change(posted, stop="none")

@@ -62,7 +62,8 @@ def test_r16_each_row_is_counted(functions: dict[str, Function], name: str) -> N
     assert (found.accepted, found.drained, found.values + found.errors) == (1000, 1000, 1000)
     latency = found.latency
     assert (latency.rows, len(latency.counts)) == (1000, BUCKETS)
-    assert 0 < latency.p50 <= latency.p90 <= latency.p99 <= latency.max == latency.percentile(100)
+    # A clock of ticks measures them: thousand calls may take none.
+    assert 0 <= latency.p50 <= latency.p90 <= latency.p99 <= latency.max == latency.percentile(100)
 
 
 def test_r16_all_calls_and_pauses_of_a_row_count(functions: dict[str, Function]) -> None:
