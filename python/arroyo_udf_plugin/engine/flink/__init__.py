@@ -1,0 +1,1 @@
+"""Pipelines on Apache Flink: the same description, operators and formats, on TaskManagers."""
