@@ -203,6 +203,18 @@ def test_other_files_in_the_folder_are_left_alone(tmp_path: Path) -> None:
     assert place.names() == [".hidden", "README", "part-000000002-000-000.parquet", "part-x.csv", "rows.parquet"]
 
 
+def test_parts_that_flink_has_written_are_rows_of_the_folder_and_left_alone(tmp_path: Path) -> None:
+    """A pipeline may move from Flink to this engine."""
+    place = at(tmp_path)
+    applied(place, 2, batch(1))
+    (part,) = place.names()
+    name = "part-27ce5532-6f47-4fb5-baca-2d3aa55c98b7-0.parquet"
+    os.rename(f"{place.model.path}/{part}", f"{place.model.path}/{name}")
+    place.sink(clear=1).close()
+    assert place.model.files() == [f"{place.model.path}/{name}"]
+    assert [row["a"] for part in place.model.shown(SCHEMA) for row in part.to_pylist()] == [1]
+
+
 def test_parts_of_another_history_are_refused(tmp_path: Path) -> None:
     """A pipeline that is started anew would mix its rows with the older ones, or replace them."""
     place = at(tmp_path)

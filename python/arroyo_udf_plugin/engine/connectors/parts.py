@@ -5,6 +5,7 @@ The sink is in parts_sink.py; waiting_rows.py is for parts that take in the rows
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Annotated, Literal, Self
 
@@ -27,6 +28,7 @@ from .waiting_rows import WaitingRowsSink
 from .written import Format, WrittenOutput, compression_named, writing_keys
 
 _TEXT_COMPRESSIONS = {None: "", "none": "", "gzip": ".gz", "zstd": ".zst"}
+_OF_FLINK = re.compile(r"part-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-\d+(?:\.\w+){1,2}")
 _READ_AS_WRITTEN = (
     *("format", "null_values", "delimiter", "quote", "header", "decimal_mark"),
     *("unstructured", "json_columns", "timestamps"),
@@ -89,8 +91,8 @@ class Parts(WrittenOutput):
         return self.format not in ("csv", "tsv")
 
     def check(self, schema: pa.Schema) -> None:
-        self._ending()
-        check_writing(self.path, schema, self._writing())
+        _ = self.ending
+        check_writing(self.path, schema, self.part_writing())
         self._folder().check()
 
     def sink(
@@ -99,7 +101,7 @@ class Parts(WrittenOutput):
         self.check(schema)
         limits = PartLimits(self.part_rows, self.part_bytes, self.part_seconds)
         folder = self._folder()
-        sink = PartsSink(name, folder, schema, self._writing(), self._ending(), slice, stage is not None, limits)
+        sink = PartsSink(name, folder, schema, self.part_writing(), self.ending, slice, stage is not None, limits)
         if stage is None or self.part_wait is None:
             return sink
         return WaitingRowsSink(sink, folder, schema, slice, self.part_wait, self.part_bytes)
@@ -113,9 +115,9 @@ class Parts(WrittenOutput):
             names = [f"f{place}" for place in range(len(names))]
         in_files = dict(zip(self.columns or schema.names, names, strict=True))
         types = {in_files.get(field.name, field.name): field.type for field in schema} if self._is_text() else {}
-        reading = Reading(types=types, **{name: getattr(self._writing(), name) for name in _READ_AS_WRITTEN})
+        reading = Reading(types=types, **{name: getattr(self.part_writing(), name) for name in _READ_AS_WRITTEN})
         folder = self._folder()
-        for name in filter(PART.fullmatch, folder.names()):
+        for name in filter(_is_part, folder.names()):
             with FileSource([f"{self.path.rstrip('/')}/{name}"], reading) as source:
                 places = [source.index(in_files.get(column, column)) for column in schema.names]
                 for rows in source:
@@ -129,7 +131,20 @@ class Parts(WrittenOutput):
         """The paths or URLs of the parts that can be seen, by name; none if there is no folder. Asks a store that does
         not answer for a few seconds only. Raises InvalidArgument."""
         found = input_files([self.path], self.format, may_lack=True)
-        return [file.name for file in found if PART.fullmatch(file.name.rpartition("/")[2])]
+        return [file.name for file in found if _is_part(file.name.rpartition("/")[2])]
+
+    def part_writing(self) -> Writing:
+        """How a part is written, if its name has `ending`."""
+        return self.writing(compression=None if self._is_text() else self.compression)
+
+    @property
+    def ending(self) -> str:
+        """Of the parts' names. Raises InvalidArgument for a compression that the format does not have."""
+        if not self._is_text():
+            return f".{self.format}"
+        if self.compression not in _TEXT_COMPRESSIONS:
+            raise InvalidArgument(f"the compressions of {self.format} are none, gzip, zstd, not {self.compression}")
+        return f".{self.format}{_TEXT_COMPRESSIONS[self.compression]}"
 
     def _folder(self) -> Folder:
         return open_folder(location_of(self.path).admitted())
@@ -137,15 +152,9 @@ class Parts(WrittenOutput):
     def _is_text(self) -> bool:
         return self.format in ("csv", "tsv", "jsonl", "text")
 
-    def _writing(self) -> Writing:
-        return self.writing(compression=None if self._is_text() else self.compression)
 
-    def _ending(self) -> str:
-        if not self._is_text():
-            return f".{self.format}"
-        if self.compression not in _TEXT_COMPRESSIONS:
-            raise InvalidArgument(f"the compressions of {self.format} are none, gzip, zstd, not {self.compression}")
-        return f".{self.format}{_TEXT_COMPRESSIONS[self.compression]}"
+def _is_part(name: str) -> bool:
+    return bool(PART.fullmatch(name) or _OF_FLINK.fullmatch(name))
 
 
 def _compression(options: TableOptions) -> str | None:

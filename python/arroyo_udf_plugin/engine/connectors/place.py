@@ -3,7 +3,7 @@
 A file is written without a name (O_TMPFILE) and linked into its folder at the end, so that nothing remains of it even
 after SIGKILL. A file system that cannot do this gets a hidden `.partial` file, which is renamed at the end and removed
 after a failure or a signal. Standard output, FIFOs and devices are written directly. An object is written to a file
-without a name on this machine, and put into its store at the end.
+without a name on this machine, and put into its store at the end. A `MemoryPlace` is for bytes that others keep.
 """
 
 from __future__ import annotations
@@ -104,6 +104,29 @@ class ObjectPlace(_Written):
             object_store.patiently(ask, self._url)
         except FileNotFoundError:
             raise InvalidArgument(f"cannot write {self._url}: there is no such bucket") from None
+
+
+class MemoryPlace(_Written):
+    """A file in memory, and a file object for pyarrow."""
+
+    is_live = False
+    _file: io.BytesIO
+
+    def __init__(self) -> None:
+        self._file = io.BytesIO()
+
+    def flush(self) -> None:
+        """Nothing is out before it is taken."""
+
+    def appear(self, durable: bool) -> None:
+        """Whoever has made the place takes its bytes."""
+
+    def value(self) -> bytes:
+        """What was written."""
+        return self._file.getvalue()
+
+    def give_up(self) -> None:
+        self._file.close()
 
 
 class Place(_Written):

@@ -22,7 +22,7 @@ from .delimited import DelimitedWriter, dialect_of
 from .disk import Disk
 from .json_writer import JsonWriter
 from .options import BATCH_ROWS, Writing
-from .place import ObjectPlace, Place, kind_of_output, place_of
+from .place import MemoryPlace, ObjectPlace, Place, kind_of_output, place_of
 from .schemas import index_of
 from .text_lines import TextWriter
 from .typed import TypedWriter
@@ -40,6 +40,7 @@ class FileSink:
     name: of the output in error texts; None: `path`.
     beside: another sink of the same stream: both write to it, and neither after one of them has ended.
     disk: None: the current one.
+    place: where the bytes go; None: to `path`, which otherwise only names the format.
     durable: whether a file that has appeared outlasts a loss of power; else the caller sees to it.
     Raises InvalidArgument if the output cannot be written, lacks a column that it should have, or its format cannot
     hold a column's type; BrokenPipeError if nobody reads it any more.
@@ -55,6 +56,7 @@ class FileSink:
         beside: FileSink | None = None,
         disk: Disk | None = None,
         durable: bool = True,
+        place: MemoryPlace | None = None,
     ) -> None:
         self._durable = durable
         writing = writing or Writing()
@@ -71,7 +73,7 @@ class FileSink:
         self._waiting_rows = self._waiting_bytes = 0
         self._group_rows = writing.row_group_rows if self._kind.format == "parquet" else BATCH_ROWS
         with self._errors():
-            self._place: Place | ObjectPlace = (
+            self._place: Place | ObjectPlace | MemoryPlace = place or (
                 place_of(path, inputs, writing.force, disk) if beside is None else beside._place
             )
         try:

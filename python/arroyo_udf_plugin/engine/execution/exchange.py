@@ -34,7 +34,6 @@ from ..operators.routes import Routes
 from ..operators.state import OperatorSnapshot
 from ..operators.watermarks import Watermark
 from ..windows.key_groups import GroupRange
-from ..windows.local_parts import LocalParts
 
 _MOST_ROWS = 4 * STEP_ROWS  # of a channel; the last block may go beyond
 
@@ -139,34 +138,20 @@ def _rows(items: Iterable[Sent | Watermark]) -> list[Sent]:
     return [item for item in items if not isinstance(item, Watermark)]
 
 
-class Exchange:
-    """In front of an operator, in one slice. out, into: the channels to and from each slice; None: its own."""
+class Outgoing:
+    """Rows of one slice on their way to all of them, in front of windows or joins. operator: it knows whose they are.
 
-    def __init__(
-        self,
-        operator: GroupOperator,
-        slice: int,
-        out: Sequence[Channel | None],
-        into: Sequence[Channel | None],
-        may_idle: bool,
-    ) -> None:
-        """may_idle: sources may be told to be idle, and come back behind the watermark of others."""
-        self._operator, self._slice, self._out, self._into = operator, slice, out, into
+    out: takes in what a slice gets, for each. may_idle: sources may be told to be idle, and come back behind the
+    watermark of others."""
+
+    def __init__(self, operator: GroupOperator, out: Sequence[Callable[[Sent], None]], may_idle: bool) -> None:
+        self._operator, self._out = operator, out
         self._ranges = [GroupRange.of(place, len(out)) for place in range(len(out))]
         self._local = operator.local_parts() if len(out) > 1 and not may_idle else None
-        self._ended: set[int] = set()  # slices
-        self._turn = 0
-        operator.share(slice, len(out))
-
-    # ---- From this slice ----
-
-    @property
-    def wants_input(self) -> bool:
-        return self._operator.wants_input and all(channel.has_room for channel in self._channels(self._out))
 
     def push(self, block: Block) -> None:
         if len(self._out) == 1:
-            self._operator.push(block)
+            self._out[0](block)
             return
         if self._local is None:
             self._send(self._operator.parts_of(block, self._ranges))
@@ -178,13 +163,57 @@ class Exchange:
             rest = block if n_rows == len(block) else block.filter(as_they_are)
             self._send(self._operator.parts_of(rest, self._ranges))
         if self._local.is_full:
-            self._send_parts(self._local)
+            self.send_parts()
 
-    def push_watermark(self, time: int | None) -> None:
+    def before_watermark(self, time: int | None) -> None:
+        """It will be told to all: what must be there before leaves now."""
         if self._local is not None:
             if self._local.must_leave(time):
-                self._send_parts(self._local)
+                self.send_parts()
             self._local.tell(time)
+
+    def send_parts(self) -> None:
+        """What has been kept back leaves."""
+        for parts in () if self._local is None else self._local.take():
+            self._send(self._operator.partial_rows(parts, self._ranges))
+
+    def _send(self, items: Sequence[Sent | None]) -> None:
+        """To each slice what is its own."""
+        for put, item in zip(self._out, items, strict=True):
+            if item is not None:
+                put(item)
+
+
+class Exchange:
+    """In front of an operator, in one slice. out, into: the channels to and from each slice; None: its own. may_idle:
+    see `Outgoing`."""
+
+    def __init__(
+        self,
+        operator: GroupOperator,
+        slice: int,
+        out: Sequence[Channel | None],
+        into: Sequence[Channel | None],
+        may_idle: bool,
+    ) -> None:
+        self._operator, self._slice, self._out, self._into = operator, slice, out, into
+        puts = [self._keep if channel is None else channel.put for channel in out]
+        self._outgoing = Outgoing(operator, puts, may_idle)
+        self._ended: set[int] = set()  # slices
+        self._turn = 0
+        operator.share(slice, len(out))
+
+    # ---- From this slice ----
+
+    @property
+    def wants_input(self) -> bool:
+        return self._operator.wants_input and all(channel.has_room for channel in self._channels(self._out))
+
+    def push(self, block: Block) -> None:
+        self._outgoing.push(block)
+
+    def push_watermark(self, time: int | None) -> None:
+        self._outgoing.before_watermark(time)
         self._operator.push_watermark(time, self._slice)
         for channel in self._channels(self._out):
             channel.put(Watermark(time))
@@ -192,26 +221,11 @@ class Exchange:
     def end(self, is_last: bool) -> None:
         """Nothing more comes from this slice: it holds nothing back. is_last: nor does it after a resume. After a stop,
         rows that are left hold windows open, for the next engine."""
-        if self._local is not None:
-            self._send_parts(self._local)
+        self._outgoing.send_parts()
         for channel in self._channels(self._out):
             channel.end(is_last)
         if is_last:
             self._end(self._slice)
-
-    def _send_parts(self, local: LocalParts) -> None:
-        for parts in local.take():
-            self._send(self._operator.partial_rows(parts, self._ranges))
-
-    def _send(self, items: Sequence[Sent | None]) -> None:
-        """To each slice what is its own."""
-        for channel, item in zip(self._out, items, strict=True):
-            if item is None:
-                continue
-            if channel is not None:
-                channel.put(item)
-            else:
-                self._keep(item)
 
     def _keep(self, item: Sent) -> None:
         if isinstance(item, PartialRows):
@@ -255,8 +269,7 @@ class Exchange:
 
     def snapshot(self) -> OperatorSnapshot | None:
         """Of the operator, with rows on their way. The slice is sealed in this moment."""
-        if self._local is not None:
-            self._send_parts(self._local)
+        self._outgoing.send_parts()
         came = [block for channel in self._channels(self._into) for block in channel.seal_receiver()]
         went = [block for channel in self._channels(self._out) for block in channel.seal_sender()]
         return self._operator.snapshot(came + went)

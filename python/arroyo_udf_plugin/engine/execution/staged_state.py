@@ -17,17 +17,24 @@ from __future__ import annotations
 import hashlib
 import io
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import IO, Any, cast
+from typing import IO, Any, Protocol, cast
 
+from ..connectors.unnamed import Data
 from ..windows.kept import KeptRows, PartPlace
 from .manifest import PartsFile, StateFile
 from .snapshot import OperatorState
-from .store import Store
 
 MOST_FILES = 8  # of one size; sizes differ by a factor of four
 _SMALL = 1 << 16  # bytes; all smaller files have one size
+
+
+class StateWriting(Protocol):
+    """Of a store: see `Store`."""
+
+    def put(self, name: str, data: Data) -> None: ...
+    def write(self, name: str, write: Callable[[IO[bytes]], None]) -> None: ...
 
 
 class StagedState:
@@ -87,7 +94,7 @@ class StagedState:
         """Of the files that only this epoch has."""
         return [self._file.name, *([self._parts_name] if self._new else [])]
 
-    def store(self, store: Store) -> None:
+    def store(self, store: StateWriting) -> None:
         """Can be repeated, until it has succeeded."""
         if self._is_stored:
             return

@@ -114,10 +114,11 @@ class GroupOperator(Operator):
         self._delay = plan.grouping.delay if isinstance(plan.grouping, Joining) else 0
         self._local: LocalParts | None = None
 
-    def share(self, slice: int, width: int) -> None:
-        """A slice has the rows of its key groups, or, if all are needed together, the first one has all."""
+    def share(self, slice: int, width: int, inputs: int | None = None) -> None:
+        """A slice has the rows of its key groups, or, if all are needed together, the first one has all. inputs: the
+        number of those that tell watermarks; None: each slice does."""
         every = GroupRange(0, 0) if self._groups.is_one else GroupRange()
-        self._lowest, self._range = Lowest(width), every.common(GroupRange.of(slice, width))
+        self._lowest, self._range = Lowest(inputs or width), every.common(GroupRange.of(slice, width))
         self._group.share(self._range)
 
     def parts_of(self, block: Block, ranges: Sequence[GroupRange]) -> list[Block | None]:
