@@ -4,7 +4,7 @@
     arroyo-udf run | sql | replay | check | schema | checkpoints | savepoint
 
     arroyo-udf cluster | api | controller | migrate | config | states | jobs | token | login |
-                 doctor
+                 doctor | flink
 
 new.py       a folder to begin with
 build.py     source -> plugin
@@ -22,6 +22,7 @@ cluster.py   a cluster: its programs, migrations, configuration
 jobs.py      jobs of a cluster, over its API
 doctor.py    what is wrong with its installation
 tokens.py    who may use its API
+flink.py     Apache Flink on this machine, for development
 states.py    the life of a job
 calls.py     which functions run and replay call
 files.py     the options of commands that read and write files; isolation.py: where functions run
@@ -44,6 +45,7 @@ from . import (
     cache,
     cluster,
     doctor,
+    flink,
     inspect,
     jobs,
     new,
@@ -88,7 +90,7 @@ def main() -> None:
 
 for _module in (new, build, inspect, run, sql, replay, cache, states, doctor):
     main.add_command(_module.command)
-for _command in (*plugins.commands, *cluster.commands, jobs.group, tokens.group, tokens.login):
+for _command in (*plugins.commands, *cluster.commands, jobs.group, tokens.group, tokens.login, flink.group):
     main.add_command(_command)
 main.add_command(pipelines.check)
 main.add_command(pipelines.schema)

@@ -11,9 +11,11 @@ private_files.py  files that are their user's alone
 client.py         of the REST API, for the command line; doctor.py: what is wrong with an installation
 functions/        functions built and queries planned, in child processes
 controller/       acts on wishes and on what happens to jobs
+crossing.py       what a job takes with it when another engine runs it
 job_program.py    what a job runs: its pipeline and libraries
 schedulers/       where jobs run: in threads, or in worker processes (worker.py); task.py: what is to run, and what is
                   heard of it; generation.py: runs it
+local_flink/      Apache Flink on this machine, for development
 reports.py        what jobs report; records.py: bounded files of rows and numbers; preview_rows.py: rows of previews
 monitoring/       metrics and spans; logs.py: log lines
 program.py        the programs api, controller and cluster; serving.py: their servers
