@@ -30,6 +30,7 @@ def shown(number: int, **changes: Any) -> dict[str, Any]:
 
 
 EMPTY = JobProgram({}, {})
+NOWHERE: dict[str, Any] = {}
 
 
 def program(pipeline: Pipeline, *libraries: Path) -> JobProgram:
@@ -40,9 +41,11 @@ def program(pipeline: Pipeline, *libraries: Path) -> JobProgram:
 class Cluster:
     """A database and a controller, as in `arroyo-udf cluster`."""
 
-    def __init__(self, database: Database, settings: Settings, make_scheduler: Any = EmbeddedScheduler) -> None:
+    def __init__(
+        self, database: Database, settings: Settings, make_scheduler: Any = EmbeddedScheduler, elsewhere: Any = NOWHERE
+    ) -> None:
         self.database, self.checkpoints = database, settings.checkpoints
-        self.controller = Controller(database, settings, make_scheduler)
+        self.controller = Controller(database, settings, make_scheduler, elsewhere=elsewhere)
         self._changes = Changes(database, self.controller.wake)
         self.controller.start()
 

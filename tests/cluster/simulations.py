@@ -236,7 +236,7 @@ class Simulation:
         """What it was told is lost with it."""
         self.controllers.remove(controller)
         controller._lock.release()
-        controller._scheduler.let_go()
+        controller._schedulers.of("local").let_go()
 
     def post(self, **given: Any) -> str:
         """Returns the pipeline's id."""

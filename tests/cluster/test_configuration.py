@@ -45,7 +45,7 @@ def test_the_variable_scheduler_chooses_the_scheduler() -> None:
     ("text", "told"),
     [
         ("[api]\nport = 1", "api.port: Extra inputs are not permitted"),
-        ("[controller]\nscheduler = 'kubernetes'", "controller.scheduler: Input should be 'embedded' or 'process'"),
+        ("[controller]\nscheduler = 'nomad'", "scheduler: Input should be 'embedded', 'process', 'flink' or"),
         ("[api]\ntoken = ''", "api.token: Value should have at least 1 item"),  # anybody could guess it
         (
             "[pipeline]\ncheckpoint-interval = 0",

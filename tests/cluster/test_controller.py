@@ -348,7 +348,7 @@ def test_a_job_that_never_starts_is_tried_as_often_as_one_that_is_lost(
     make: Callable[..., Cluster], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster = make(worker_startup_time=0.02, allowed_restarts=1)
-    monkeypatch.setattr(cluster.controller._scheduler, "start", lambda task: None)
+    monkeypatch.setattr(cluster.controller._schedulers.of("local"), "start", lambda task: None)
     posted = cluster.post(counting(tmp_path, rows=1))
     status = cluster.await_state(posted, "Failed").status
     assert (status.generation, status.restarts, status.failure_domain) == (2, 1, "internal")

@@ -138,7 +138,7 @@ def test_a_scheduler_that_fails_is_asked_again(
     made = simulation.start()
     if method != "take_over":
         simulation.restart(posted, force=True)
-    asked, do = list[int](), getattr(made._scheduler, method)
+    asked, do = list[int](), getattr(made._schedulers.of("local"), method)
 
     def failing(*how: Any) -> Any:
         asked.append(1)
@@ -146,12 +146,12 @@ def test_a_scheduler_that_fails_is_asked_again(
             raise RuntimeError("can't start new thread")
         return do(*how)
 
-    monkeypatch.setattr(made._scheduler, method, failing)
+    monkeypatch.setattr(made._schedulers.of("local"), method, failing)
     simulation.settle(8)
     whole = simulation.get(posted)
     assert len(asked) > 1
     assert (whole.status.state, whole.status.restart_nonce) == (State.RUNNING, whole.job.restart_nonce)
-    assert simulation.world.workers[whole.job.id].owner is made._scheduler
+    assert simulation.world.workers[whole.job.id].owner is made._schedulers.of("local")
 
 
 def test_a_job_that_cannot_be_read_holds_no_other_back(simulate: Callable[..., Simulation]) -> None:

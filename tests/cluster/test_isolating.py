@@ -52,7 +52,7 @@ def test_jobs_are_isolated_after_the_second_death_in_a_row(migrated: Path) -> No
         for _ in range(3):
             made = simulation.start()
             simulation.settle(1)
-            isolated.append(sorted(made._scheduler.isolated))  # type: ignore[attr-defined]
+            isolated.append(sorted(made._schedulers.of("local").isolated))  # type: ignore[attr-defined]
             simulation.world.workers.clear()  # threads of the process
             simulation.crash(made)
         assert isolated == [[], [], ids]
@@ -64,7 +64,7 @@ def test_a_controller_that_lives_for_a_while_begins_anew(migrated: Path) -> None
         for _ in range(4):
             made = simulation.start()
             simulation.settle(130)
-            assert not made._scheduler.isolated  # type: ignore[attr-defined]
+            assert not made._schedulers.of("local").isolated  # type: ignore[attr-defined]
             simulation.crash(made)
 
 

@@ -73,7 +73,7 @@ def check(simulation: Simulation, posted: str, allowed: tuple[State, ...], where
     assert (runs is not None) == (state is State.RUNNING), (where, state)
     if runs is not None:
         assert (runs.mode, runs.generation) == ("running", whole.status.generation), where
-        assert runs.owner is simulation.controllers[0]._scheduler, where
+        assert runs.owner is simulation.controllers[0]._schedulers.of("local"), where
         assert whole.status.settings["parallelism"] == whole.job.parallelism, where
         assert whole.status.restart_nonce == whole.job.restart_nonce, where
 

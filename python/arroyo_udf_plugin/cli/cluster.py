@@ -55,7 +55,7 @@ def _configurable(command: Callable[..., None]) -> Callable[..., None]:
     @click.option("--database", metavar="URL", help="sqlite:////folder/file or postgresql://user@host/name.")
     @click.option("--bind", metavar="ADDRESS", help="Where the API listens.")
     @click.option("--port", type=int, help="The API's port; 0: a free one.")
-    @click.option("--scheduler", type=click.Choice(["embedded", "process"]), help="Where pipelines run.")
+    @click.option("--scheduler", type=click.Choice(["embedded", "process", "flink"]), help="Where pipelines run.")
     @click.option("--insecure", is_flag=True, default=None, help="Listen to others without TLS.")
     @click.option("--no-token", is_flag=True, default=None, help="Ask nobody for a token, on loopback.")
     @functools.wraps(command)

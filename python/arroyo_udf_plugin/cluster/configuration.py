@@ -25,6 +25,8 @@ from ..engine.connectors.location import location_of
 from ..errors import InvalidArgument
 
 PREFIX = "ARROYO_UDF__"
+MOST_SLICES = 128
+"""Of a job on Flink."""
 Count = Annotated[int, pydantic.Field(ge=1, le=1 << 31)]
 
 
@@ -68,9 +70,10 @@ class ApiSettings(Section):
 
 
 class ControllerSettings(Section):
-    scheduler: Literal["embedded", "process"] = "process"
+    scheduler: Literal["embedded", "process", "flink", "kubernetes"] = "process"
     """Where pipelines run: each in a process of its own, or all in threads of the controller's, which needs less memory
-    and starts faster, but a function that crashes ends all of them for a moment."""
+    and starts faster, but a function that crashes ends all of them for a moment. `flink`: on a Flink cluster, unless a
+    pipeline has the scheduler `local`, and so runs in a process. `kubernetes`: the same, with Flink on Kubernetes."""
     metrics_port: Annotated[int, pydantic.Field(ge=0, le=65535)] | None = None
     """The port of the controller's /metrics, /targets and /health, at `api.bind_address` and by the API's rules; 0: a
     free one; default: none."""
@@ -81,6 +84,43 @@ class WorkerSettings(Section):
     """The most address space of a worker; default: no limit. Less than some GiB is too little for any pipeline."""
     cpu_time: Seconds | None = None
     """The most processor time of a worker, after which it is lost; default: no limit."""
+
+
+class FlinkSettings(Section):
+    url: Annotated[str, pydantic.Field(pattern=r"^https?://[^/\s]+$")] | None = None
+    """The REST API of an Apache Flink cluster, such as http://127.0.0.1:8081: pipelines may then have the scheduler
+    `flink`. Whoever reaches that API runs code there."""
+    python_jar: Path | None = None
+    """The file flink-python-2.3.0.jar of apache-flink. It is uploaded if Flink has no jar of this name."""
+    runner: str | None = None
+    """The path of engine/flink/runner.py of this package on Flink's machines."""
+    slices: Annotated[int, pydantic.Field(ge=1, le=MOST_SLICES)] = 8
+    """Into how many slices new jobs on Flink are cut. Their parallelism may be any number up to that."""
+
+    @pydantic.model_validator(mode="after")
+    def _is_whole(self) -> FlinkSettings:
+        if self.url is not None and (self.python_jar is None or self.runner is None):
+            raise ValueError("url needs python_jar and runner, too")
+        return self
+
+
+class KubernetesSettings(Section):
+    """With `controller.scheduler = "kubernetes"`, jobs on Flink are resources of the Flink Kubernetes Operator."""
+
+    namespace: str = "arroyo-udf"
+    """Where the resources of jobs are, and nothing else that has their labels."""
+    mode: Literal["application", "session"] = "application"
+    """Each job in a Flink cluster of its own, or all in that of a FlinkDeployment that is there."""
+    session: str | None = None
+    """The name of that FlinkDeployment."""
+    image: str | None = None
+    """The image of Apache Flink with this package, as of deploy/flink. A session has its own."""
+    service_account: str = "flink"
+    """Of Flink's pods. A session has its own."""
+    cpu: Annotated[float, pydantic.Field(gt=0)] = 1.0
+    """The processors of each JobManager and TaskManager. A TaskManager has one slot. A session has its own."""
+    memory: Annotated[str, pydantic.Field(pattern=r"^[1-9]\d*[mg]$")] = "2g"
+    """The memory of each JobManager and TaskManager, in MiB (m) or GiB (g). A session has its own."""
 
 
 class PipelineSettings(Section):
@@ -199,6 +239,8 @@ class Settings(BaseSettings):
     api: ApiSettings = ApiSettings()
     controller: ControllerSettings = ControllerSettings()
     worker: WorkerSettings = WorkerSettings()
+    flink: FlinkSettings = FlinkSettings()
+    kubernetes: KubernetesSettings = KubernetesSettings()
     pipeline: PipelineSettings = PipelineSettings()
     metrics: MetricsSettings = MetricsSettings()
     traces: TracesSettings = TracesSettings()
@@ -210,6 +252,10 @@ class Settings(BaseSettings):
     def database_url(self) -> str:
         own = self.database.url
         return f"sqlite:///{self.data.absolute() / 'cluster.sqlite'}" if own is None else own.get_secret_value()
+
+    @property
+    def knows_flink(self) -> bool:
+        return self.flink.url is not None or self.controller.scheduler == "kubernetes"
 
     @property
     def key_file(self) -> Path:

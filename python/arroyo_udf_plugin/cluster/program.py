@@ -32,6 +32,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from ..engine.connectors.location import confined_to
+from ..errors import InvalidArgument
 from . import private_files
 from .api import create_app
 from .api.dependencies import ApiParts
@@ -96,7 +97,7 @@ def controlling(database: Database, settings: Settings) -> Iterator[Controller]:
         from .schedulers.process import ProcessScheduler
 
         make = partial(ProcessScheduler, settings=settings)
-    controller = Controller(database, settings, make)
+    controller = Controller(database, settings, make, elsewhere=_elsewhere(settings))
     exposition = Exposition([jobs_of(controller, database), controller.tell, measured.tell])
     with (
         confined_to(roots),
@@ -108,6 +109,26 @@ def controlling(database: Database, settings: Settings) -> Iterator[Controller]:
             yield controller
         finally:
             controller.stop()
+
+
+def _elsewhere(settings: Settings) -> dict[str, Callable[[Tell], Scheduler]]:
+    """The schedulers of other machines that are configured, by name."""
+    made: dict[str, Callable[[Tell], Scheduler]] = {}
+    if settings.controller.scheduler == "kubernetes":
+        made["flink"] = _kubernetes(settings)
+    elif settings.flink.url is not None or settings.controller.scheduler == "flink":
+        from .schedulers.flink.scheduler import FlinkScheduler
+
+        made["flink"] = partial(FlinkScheduler, settings=settings.flink)
+    return made
+
+
+def _kubernetes(settings: Settings) -> Callable[[Tell], Scheduler]:
+    try:
+        from .schedulers.kubernetes.scheduler import KubernetesScheduler
+    except ImportError as error:
+        raise InvalidArgument("Kubernetes needs lightkube: pip install 'arroyo_udf_plugin[kubernetes]'") from error
+    return partial(KubernetesScheduler, settings=settings.kubernetes)
 
 
 @contextlib.contextmanager

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 OUTPUT = "output of the worker"
 """The message of a report whose details are that."""
+LOCAL = "local"
+"""The scheduler of the controller's machine, whichever that is."""
 NOTHING_RUNS = "nothing of it runs"
 """The message of a scheduler that is to stop what it does not have."""
 
@@ -28,9 +30,10 @@ NOTHING_RUNS = "nothing of it runs"
 class Task:
     """place: of its checkpoints; None: without. checkpoint_interval: in seconds. drain_time: of a stop. resume_at: an
     epoch of that place: it goes on from there or later, or not at all. restore: {"epoch" or "savepoint", "doubles"}, to
-    go back to first. retain, retain_for: how many checkpoints are kept, if the query does not say it, and for how many
-    seconds all.
+    go back to first; {"positions"}: where sources begin. retain, retain_for: how many checkpoints are kept, if the
+    query does not say it, and for how many seconds all.
     libraries: the folder to which libraries of object stores are copied. trace_parent: W3C's, of the span of its start.
+    slices: on Flink, into how many the job is cut, whatever its parallelism.
     """
 
     job_id: str
@@ -47,6 +50,7 @@ class Task:
     restore: Mapping[str, Any] | None = None
     retain: int | None = None
     retain_for: float = 0.0
+    slices: int | None = None
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self) | {"program": self.program.as_json()}

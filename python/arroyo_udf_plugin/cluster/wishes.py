@@ -26,8 +26,10 @@ def settings(job: JobRow) -> dict[str, Any]:
 
 
 def to_restore(job: JobRow, status: JobStatus) -> dict[str, Any] | None:
-    """What its next generation goes back to first: see `JobRow.restore`. None: nothing, or a generation has done it."""
-    return job.restore if job.restore is not None and job.restore["nonce"] > status.restored else None
+    """What its next generation goes back to first: see `JobRow.restore`. None: nothing, or a generation has done it.
+    Positions stay until the job has a checkpoint."""
+    restore = job.restore
+    return restore if restore is not None and ("positions" in restore or restore["nonce"] > status.restored) else None
 
 
 def is_forced(job: JobRow, status: JobStatus) -> bool:

@@ -65,7 +65,7 @@ SHAPES = {
     "TestSourceMessage": "error: bool, done: bool, message: str",
 }
 
-OURS = {"Pipeline": "waits_for?: str", "Job": "waits_for?: str"}
+OURS = {"Pipeline": "waits_for?: str, scheduler: local|flink", "Job": "waits_for?: str"}
 """Fields that Arroyo's answers do not have; docs/cluster_api.md names them."""
 
 _PART = re.compile(r"\s*(\w+)(\?)?: ([^,]+?)\s*(?:,|$)")

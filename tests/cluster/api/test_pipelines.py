@@ -24,6 +24,7 @@ SELECT n FROM t;"""
 PLUS = "from arroyo_udf import udf\n\n@udf\ndef {name}(n: int) -> int:\n    return n + 1\n"
 PIPELINE_FIELDS = {
     "waits_for",  # not Arroyo's
+    "scheduler",  # not Arroyo's
     "id",
     "name",
     "query",

@@ -6,6 +6,7 @@ shapes/           what requests and answers look like
 pipelines.py, jobs.py, checkpoints.py, output.py, udfs.py, connectors.py, profiles.py, tables.py, health.py
                   the endpoints, one file for each thing; pipelines.py also knows idempotency keys of requests
 own/              what our web page needs beyond that; page.py: its files
+placing.py        on which scheduler a job runs, and its move to another
 queries.py        a query with the functions and tables that it may use
 create_table.py   a saved table as a CREATE TABLE
 responses.py      rows of the database as answers

@@ -33,6 +33,7 @@ from ..security import CALLER, Security, configured, is_loopback, refusal_of
 from ..states import State
 from ..tokens import ANYONE, Caller, Logins
 from .failures import Refusal
+from .shapes.pipelines import SchedulerName
 from .streams import Streams
 
 
@@ -45,7 +46,8 @@ class ApiParts:
     retain, retain_for: which checkpoints of jobs are kept, as a `Task` has it.
     sources: metrics of this process, beside those from the database. roots: folders in which files of pipelines may
     be; None: anywhere. is_controlled: False: this process had a controller, and it has ended. logins: of browsers that
-    were not made yet.
+    were not made yet. scheduler: of pipelines that name none. flink_slices: of new jobs on Flink; None: there is no
+    Flink.
     """
 
     database: Database
@@ -63,6 +65,8 @@ class ApiParts:
     is_controlled: Callable[[], bool] = lambda: True
     limits: LimitSettings = LimitSettings()  # noqa: RUF009 (frozen)
     logins: Logins = field(default_factory=Logins)
+    scheduler: SchedulerName = "local"
+    flink_slices: int | None = None
 
     @cached_property
     def quotas(self) -> Quotas:
@@ -99,6 +103,8 @@ class ApiParts:
             retain_for=settings.pipeline.retained_time,
             sources=sources,
             roots=roots or None,
+            scheduler="flink" if settings.controller.scheduler in ("flink", "kubernetes") else "local",
+            flink_slices=settings.flink.slices if settings.knows_flink else None,
         )
 
 

@@ -28,6 +28,7 @@ from ..job_program import JobProgram
 from ..states import State
 from .dependencies import After, ApiParts, Labels, Limit, States, TheCaller, ThePart, checked, chosen, most
 from .failures import Refusal
+from .placing import Placement, check_change, placement, placement_of, taken_along
 from .queries import PlannedQuery, plan_query
 from .responses import HIDDEN, NOT_TOLD, pipeline_of
 from .shapes import Page
@@ -74,6 +75,7 @@ async def validate_query(parts: ThePart, asked: ValidateQueryPost) -> QueryValid
         parallelism=asked.parallelism,
         environment=asked.env_vars,
         state_url=asked.state_url,
+        slices=placement(parts, asked.scheduler, asked.parallelism).slices,
     )
     graph = query.planned.graph
     return QueryValidationResult(
@@ -126,6 +128,7 @@ async def create_as(parts: ThePart, id: OwnId, asked: PipelinePost) -> Pipeline:
 
 async def _created(parts: ApiParts, asked: PipelinePost, id: str | None) -> Pipeline:
     _with_hidden(asked.env_vars or {}, {})
+    where = placement(parts, asked.scheduler, asked.parallelism)
     query = await plan_query(
         parts,
         asked.query,
@@ -134,8 +137,10 @@ async def _created(parts: ApiParts, asked: PipelinePost, id: str | None) -> Pipe
         asked.parallelism,
         environment=asked.env_vars,
         state_url=asked.state_url,
+        slices=where.slices,
     )
     _check_place(parts, asked)
+    where.check(query.program, asked.env_vars)
     every = asked.checkpoint_interval_micros or query.checkpoint_interval or parts.checkpoint_interval
     return await _stored(
         parts,
@@ -150,6 +155,8 @@ async def _created(parts: ApiParts, asked: PipelinePost, id: str | None) -> Pipe
         checkpoints=parts.checkpoints,
         env_vars=asked.env_vars,
         scheduler_config=asked.scheduler_config,
+        scheduler=where.scheduler,
+        slices=where.slices,
         tables=query.tables,
     )
 
@@ -291,6 +298,7 @@ def _check_change(parts: ApiParts, whole: WholeJob, changes: Mapping[str, Any]) 
         values = {**program.variables, **_readable(changes["env_vars"])}
         if (why := outside_of(program.pipeline, parts.roots, values)) is not None:
             raise Refusal(400, f"env_vars: {why}")
+    check_change(whole, changes)
     if whole.pipeline.is_preview and set(changes) - {"stop"}:
         raise Refusal(400, "a preview can only be stopped: create a pipeline of its query")
 
@@ -335,7 +343,8 @@ def _act(parts: ApiParts, session: Session, id: str, asked: ActionPost) -> None:
 @router.post("/pipelines/{id}/restart")
 async def restart(parts: ThePart, id: str, asked: PipelineRestart) -> Pipeline:
     """Starts the job anew, from its last checkpoint or without state, also if it has stopped or failed."""
-    query = await _planned_anew(parts, id, asked) if asked.replans else None
+    to = await run_in_threadpool(_target, parts, id, asked)
+    query = await _planned_anew(parts, id, asked, to) if asked.replans else None
 
     def write(session: Session, libraries: Mapping[str, str]) -> Pipeline:
         whole = rows.get(session, id)
@@ -352,7 +361,13 @@ async def restart(parts: ThePart, id: str, asked: PipelineRestart) -> Pipeline:
                 tables=query.tables,
                 libraries=query.program.artifacts.values(),
             )
-        whole = rows.restart(session, id, force=bool(asked.force), ignore_state=asked.discards)
+        moves = to != placement_of(whole)
+        restore = taken_along(whole, asked.discards) if moves else None
+        if moves:
+            rows.move(session, id, to.scheduler, to.slices)
+        whole = rows.restart(
+            session, id, force=bool(asked.force), ignore_state=asked.discards or moves, restore=restore
+        )
         return pipeline_of(whole)
 
     pipeline = await with_stored(parts, () if query is None else query.used, write)
@@ -360,7 +375,14 @@ async def restart(parts: ThePart, id: str, asked: PipelineRestart) -> Pipeline:
     return pipeline
 
 
-async def _planned_anew(parts: ApiParts, id: str, asked: PipelineRestart) -> PlannedQuery:
+def _target(parts: ApiParts, id: str, asked: PipelineRestart) -> Placement:
+    """Where it is to run from now on."""
+    whole = _read(parts, id)
+    now = placement_of(whole)
+    return now if asked.scheduler in (None, now.scheduler) else placement(parts, asked.scheduler, whole.job.parallelism)
+
+
+async def _planned_anew(parts: ApiParts, id: str, asked: PipelineRestart, to: Placement) -> PlannedQuery:
     """A pipeline as it would be created now. Raises Refusal if it could not go on from its checkpoints."""
     pipeline, job, _ = whole = await run_in_threadpool(_read, parts, id)
     query = await plan_query(
@@ -371,7 +393,9 @@ async def _planned_anew(parts: ApiParts, id: str, asked: PipelineRestart) -> Pla
         job.parallelism if asked.discards else whole.program.parallelism,
         environment=_readable(job.env_vars),
         state_url=pipeline.state_url,
+        slices=to.slices,
     )
+    to.check(query.program, job.env_vars)
     if not asked.discards and not query.program.means_the_same(whole.program):
         why = await run_in_threadpool(_why_not, whole, query.planned.fingerprint or {})
         if why is not None:

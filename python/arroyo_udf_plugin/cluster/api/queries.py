@@ -74,8 +74,10 @@ async def plan_query(
     sinks: str = "own",
     environment: Mapping[str, str] | None = None,
     state_url: str | None = None,
+    slices: int | None = None,
 ) -> PlannedQuery:
-    """What is wrong with the query is in the answer. Raises Refusal for a wrong function of the request."""
+    """What is wrong with the query is in the answer. slices: see `PlanRequest`. Raises Refusal for a wrong function of
+    the request."""
     saved, known = await _saved(parts, query)
     functions = saved | await _own(parts, udfs or ())
     tables, variables = await run_in_threadpool(_tables, parts, query)
@@ -88,6 +90,7 @@ async def plan_query(
         sinks=sinks,
         environment={**variables, **(environment or {})},
         state_url=state_url,
+        slices=slices,
         known=[*known, *functions],
     )
     ids = {table.name: table.id for table, _ in tables}

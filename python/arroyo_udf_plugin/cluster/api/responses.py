@@ -51,6 +51,7 @@ def pipeline_of(whole: WholeJob) -> Pipeline:
         state_url=row.state_url,
         tags=row.tags,
         waits_for=waits_for(job, status),
+        scheduler=job.scheduler,
     )
 
 

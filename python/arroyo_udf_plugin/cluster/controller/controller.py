@@ -23,8 +23,9 @@ import queue
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import Literal
 
 from sqlalchemy.orm import Session
@@ -39,6 +40,7 @@ from ..functions.artifacts import LIBRARIES
 from ..monitoring.metrics import Families, Meters
 from ..monitoring.tracing import JobSpans, Tracing
 from ..records import Records
+from ..schedulers.dispatching import Schedulers
 from ..schedulers.interface import How, Scheduler
 from ..states import RUNS, SETTLED, Action, Event, State, next_state
 from ..task import JobReport, Task, Tell
@@ -65,7 +67,8 @@ _OWN = "controller"  # the name of the controller's own timers and acts
 
 
 class Controller:
-    """make_scheduler: gets what to tell reports to. clock: in seconds; it only goes forward."""
+    """make_scheduler: of jobs of this machine; it gets what to tell reports to. clock: in seconds; it only goes
+    forward. elsewhere: makes other schedulers, by their names."""
 
     def __init__(
         self,
@@ -73,12 +76,15 @@ class Controller:
         settings: Settings,
         make_scheduler: Callable[[Tell], Scheduler],
         clock: Callable[[], float] = time.monotonic,
+        elsewhere: Mapping[str, Callable[[Tell], Scheduler]] = MappingProxyType({}),
     ) -> None:
         self.id = secrets.token_hex(8)
         self._database, self._settings, self._limits = database, settings, settings.pipeline
         self._clock = clock
         self._words: queue.SimpleQueue[Word] = queue.SimpleQueue()
-        self._scheduler = make_scheduler(self._words.put)
+        tell = self._words.put
+        others = {name: make(tell) for name, make in elsewhere.items()}
+        self._schedulers = Schedulers(tell, make_scheduler(tell), others)
         self._lock = LeaderLock(database)
         self._timers = Timers()
         self._work = Work(clock)
@@ -127,12 +133,12 @@ class Controller:
 
     def workers(self) -> Sequence[tuple[str, int]]:
         """See `Scheduler.workers`."""
-        return self._scheduler.workers()
+        return self._schedulers.workers()
 
     def tell(self, families: Families) -> None:
         """Metrics."""
         families.add("arroyo_udf_controller_leads", int(self.leads))
-        families.add("arroyo_udf_controller_refused_messages_total", self._scheduler.refused)
+        families.add("arroyo_udf_controller_refused_messages_total", self._schedulers.refused)
         self._meters.tell(families)
 
     # ---- The loop ----
@@ -141,11 +147,11 @@ class Controller:
         try:
             while self.turn(self._patience()):
                 pass
-            self._scheduler.close()
+            self._schedulers.close()
             self._say_last()
         except BaseException:
             _log.critical("the controller has ended: start its program again", exc_info=True)
-            self._scheduler.let_go()
+            self._schedulers.let_go()
         finally:
             self._term = None
             self._remover.close()
@@ -252,7 +258,7 @@ class Controller:
             _log.info("this controller leads, with term %d", lead.term)
             if lead.deaths >= _DEATHS:
                 _log.warning("the controllers before have died %d times in a row: jobs are isolated", lead.deaths)
-                self._scheduler.isolate(running)
+                self._schedulers.isolate(running)
             self._reconcile_all(job_ids)
             self._add(_OWN, "look", self._look)  # what the leader before has left
 
@@ -264,7 +270,7 @@ class Controller:
         """Another controller leads."""
         _log.warning("another controller leads: this one stands by")
         self._lock.release()
-        self._scheduler.let_go()
+        self._schedulers.let_go()
         for job_id in self._watched:
             self._timers.drop(job_id)
         self._watched.clear()
@@ -328,7 +334,7 @@ class Controller:
         watched = Watched(state, self._clock())
         lasted = max(0.0, (now() - whole.status.state_since) / 1e6)
         self._enter(whole, watched, lasted)
-        if state in RUNS and not self._scheduler.take_over(self._task(whole)):
+        if state in RUNS and not self._scheduler_of(whole).take_over(self._task(whole)):
             watched.hear(JobReport(job_id, generation, Event.ORPHANED))
         watched.started = generation
         self._watched[job_id] = watched
@@ -397,14 +403,17 @@ class Controller:
             watched.started = generation
             self._start(whole, watched)
         elif action is Action.CLEAR:
-            self._scheduler.clear(job_id, generation)
+            self._scheduler_of(whole).clear(job_id, generation)
         else:
-            self._scheduler.stop(job_id, generation, _STOPS[action])
+            self._scheduler_of(whole).stop(job_id, generation, _STOPS[action])
         watched.asked = action
+
+    def _scheduler_of(self, whole: WholeJob) -> Scheduler:
+        return self._schedulers.of(whole.job.scheduler)
 
     def _start(self, whole: WholeJob, watched: Watched) -> None:
         try:
-            self._scheduler.start(self._task(whole))
+            self._scheduler_of(whole).start(self._task(whole))
         except Exception as error:  # no thread, no memory: a generation that is lost
             _log.exception("job %s cannot be started", whole.job.id)
             message = f"it cannot be started: {error}"
@@ -427,6 +436,7 @@ class Controller:
             retain_for=self._limits.retained_time,
             libraries=str(self._settings.functions / LIBRARIES),
             trace_parent=self._spans.parent(job.id),
+            slices=job.slices,
         )
 
     # ---- Time ----

@@ -39,7 +39,7 @@ from .models import Base, KeySample
 from .sealing import Keys, SealedJson
 
 MIGRATIONS = Path(__file__).with_name("migrations")
-LATEST = "v0007"
+LATEST = "v0008"
 """The revision that this program reads and writes: the last of `migrations/versions`."""
 
 KEY_FILE = "secrets.key"

@@ -109,9 +109,11 @@ class PipelineRow(Base):
 class JobRow(Base):
     """The wish. restart_nonce: goes up with each request to restart. history: with each restart without state; a start
     resumes from checkpoints of this history. restore: what to go back to first: {"epoch" or "savepoint": its name,
-    "doubles": names of sinks that may have rows twice, "nonce": the request's restart_nonce}. revision: goes up with
-    each change. fulfilled: the revision that the fact has come up to.
-    place: where its state is, below which each history has a folder; decided once. None: it has no checkpoints."""
+    "doubles": names of sinks that may have rows twice, "nonce": the request's restart_nonce}; or {"positions": where
+    the sources of this history begin, "nonce"}. revision: goes up with each change. fulfilled: the revision that the
+    fact has come up to.
+    place: where its state is, below which each history has a folder; decided once. None: it has no checkpoints.
+    scheduler: by which it runs (see `schedulers/dispatching.py`). slices: into how many it is cut on Flink."""
 
     __tablename__ = "jobs"
     __table_args__ = (
@@ -134,6 +136,8 @@ class JobRow(Base):
     history: Mapped[int] = mapped_column(default=0)
     restore: Mapped[dict[str, Any] | None]
     place: Mapped[str | None] = mapped_column(Text)
+    scheduler: Mapped[str] = mapped_column(String(16), default="local")
+    slices: Mapped[int | None]
     env_vars: Mapped[dict[str, Any]] = mapped_column(SealedJson())
     scheduler_config: Mapped[dict[str, Any]]
     revision: Mapped[int] = mapped_column(default=1)

@@ -19,6 +19,7 @@ from sqlalchemy.orm import Session, load_only
 
 from ..job_program import JobProgram
 from ..states import State
+from ..task import LOCAL
 from . import places
 from .database import now, tell_changes
 from .errors import Ended, InUse, NotFound, once
@@ -76,10 +77,12 @@ def create(
     tables: Sequence[str] = (),
     libraries: Collection[str] = (),
     checkpoints: str | None = None,
+    scheduler: str = LOCAL,
+    slices: int | None = None,
 ) -> WholeJob:
     """Adds a pipeline with its job, which is to run. tables: ids of the connection tables it uses. libraries: hashes of
     those it has (see `places.py`). checkpoints: where jobs have their state, if `state_url` does not say it; a
-    preview has none. Raises Taken, InvalidArgument for a place that is none."""
+    preview has none. scheduler, slices: see `JobRow`. Raises Taken, InvalidArgument for a place that is none."""
     time = now()
     pipeline = PipelineRow(
         id=id or new_id("pl"),
@@ -105,6 +108,8 @@ def create(
         ttl_micros=ttl_micros,
         env_vars=dict(env_vars or {}),
         scheduler_config=dict(scheduler_config or {}),
+        scheduler=scheduler,
+        slices=slices,
         created_at=time,
         updated_at=time,
     )
@@ -215,8 +220,8 @@ def restart(
     restore: Mapping[str, Any] | None = None,
 ) -> WholeJob:
     """Asks for a new start, with the state of the last checkpoint or without; it also is a wish to run. restore: what
-    to go back to first, see `JobRow`; a last checkpoint before that would be given up, and push an old one out, so
-    there is none.
+    to go back to first, or where to begin, see `JobRow`; a last checkpoint before that would be given up, and push an
+    old one out, so there is none.
 
     Raises NotFound, Ended for a job that has nothing left to do.
     """
@@ -228,10 +233,20 @@ def restart(
     job.restart_nonce += 1
     job.restart_mode = "force" if force or restore is not None else "safe"
     job.history += ignore_state
-    job.restore = None if restore is None else {**restore, "nonce": job.restart_nonce}
+    begins = None if ignore_state or "positions" not in (job.restore or {}) else job.restore
+    job.restore = begins if restore is None else {**restore, "nonce": job.restart_nonce}
     _mark(session, job)
     session.flush()
     return whole
+
+
+def move(session: Session, pipeline_id: str, scheduler: str, slices: int | None) -> None:
+    """Its next generation is another scheduler's. Raises NotFound, InUse for a job that has not ended."""
+    whole = _locked(session, pipeline_id)
+    if whole.status.state not in TERMINAL:
+        raise InUse(f"its job is {whole.status.state}: stop it, and move it when it has stopped")
+    whole.job.scheduler, whole.job.slices = scheduler, slices
+    session.flush()
 
 
 def replan(

@@ -168,11 +168,12 @@ class Builder:
         environment: Mapping[str, str] | None = None,
         state_url: str | None = None,
         known: Sequence[str] = (),
+        slices: int | None = None,
         sample: bool = False,
         sample_rows: int = 0,
     ) -> PlanResult:
-        """functions: by name. known: names to propose. sample: tell the first source's fields, and so many of its first
-        rows. What is wrong is in the answer. Raises Busy."""
+        """functions: by name. known: names to propose. slices: on Flink. sample: tell the first source's fields, and so
+        many of its first rows. What is wrong is in the answer. Raises Busy."""
         plugins = [
             PluginReference(name=plugin_name, library=f.library, sha256=f.sha256)
             for plugin_name, f in functions.items()
@@ -183,6 +184,7 @@ class Builder:
                     "name": name,
                     "query": query,
                     "plugins": plugins,
+                    "slices": slices,
                     "tables": list(tables),
                     "parallelism": parallelism,
                     "sinks": sinks,

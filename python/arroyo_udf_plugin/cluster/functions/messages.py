@@ -42,7 +42,8 @@ class PlanRequest(_Message):
     """sinks: "own": those of the query, and a preview for a SELECT alone. "preview": previews instead of all. "both".
 
     roots: the folders in which files, and state_url, may be; None: anywhere. known: names of all functions that there
-    are, to propose one. sample: tell the fields of the first source. sample_rows: tell so many of its first rows, too.
+    are, to propose one. slices: on Flink, where not everything runs; None: elsewhere. sample: tell the fields of
+    the first source. sample_rows: tell so many of its first rows, too.
     """
 
     kind: Literal["plan"] = "plan"
@@ -54,6 +55,7 @@ class PlanRequest(_Message):
     sinks: Literal["own", "preview", "both"] = "own"
     environment: dict[str, str] = {}
     known: list[str] = []
+    slices: int | None = None
     sample: bool = False
     sample_rows: int = 0
     roots: list[str] | None = None

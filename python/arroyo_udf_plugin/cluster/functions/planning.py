@@ -16,6 +16,8 @@ from ...engine.connectors.described import Output
 from ...engine.connectors.location import confined_to
 from ...engine.connectors.preview import Preview
 from ...engine.datafusion.tokens import Unreadable, tokens
+from ...engine.flink.program import JobArguments
+from ...engine.flink.program import opened as opened_on_flink
 from ...engine.pipeline.description import Checkpoints, Pipeline, described
 from ...engine.pipeline.plan import plan
 from ...engine.planner.script import Script
@@ -70,6 +72,10 @@ def _planned(asked: PlanRequest) -> PlanResult:
             source = opened.inputs[0].source
             fields = sampled(source) if asked.sample else []
             rows, refused = first_rows(source, fields, asked.sample_rows) if asked.sample_rows else ([], [])
+        if asked.slices is not None:
+            arguments = JobArguments(pipeline=described(pipeline), slices=asked.slices)
+            with script.located():
+                opened_on_flink(arguments).planned.close()
     except InvalidQuery as error:
         return PlanResult(errors=list(_diagnostics(error, asked, tables)))
     except ArroyoUdfError as error:

@@ -42,4 +42,4 @@ class Scheduler(Protocol):
         """Another controller leads: what runs is that one's, and `take_over` begins anew."""
 
     def close(self) -> None:
-        """Lets everything end with a checkpoint, and waits for it."""
+        """Lets everything on this machine end with a checkpoint, and waits for it. What runs elsewhere goes on."""

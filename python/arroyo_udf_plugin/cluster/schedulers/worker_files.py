@@ -239,6 +239,11 @@ def kill_family(marker: str, leader: int | None) -> bool:
     return False
 
 
+def has_family(marker: str) -> bool:
+    """Whether a process has the marker."""
+    return any(_family(f"{MARKER}={marker}".encode(), None))
+
+
 def _family(mark: bytes, leader: int | None) -> Iterator[_Seen]:
     # As long as somebody is in a session or group, no new process gets its id. So if one has it, nobody was left there.
     if leader is not None and started_at(leader) is not None:

@@ -19,6 +19,8 @@ Interval = Annotated[int, pydantic.Field(ge=SHORTEST_INTERVAL, le=LONGEST_INTERV
 Name = Annotated[str, pydantic.Field(min_length=1, max_length=200)]
 Query = Annotated[str, pydantic.Field(max_length=1 << 20)]
 Variables = dict[Annotated[str, pydantic.Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=256)], str]
+SchedulerName = Literal["local", "flink"]
+"""local: on the controller's machine."""
 Tags = dict[Annotated[str, pydantic.Field(min_length=1, max_length=256)], str]
 
 
@@ -62,6 +64,8 @@ class Pipeline(Answer):
     tags: dict[str, str]
     waits_for: str | None
     """As its job's."""
+    scheduler: str
+    """Where it runs: local, on the controller's machine, or flink."""
 
 
 class PipelinePost(Asked):
@@ -74,6 +78,8 @@ class PipelinePost(Asked):
     tags: Tags | None = None
     env_vars: Variables | None = None
     scheduler_config: dict[str, Any] | None = None
+    scheduler: SchedulerName | None = None
+    """Where it runs; default: as the cluster is configured. Previews are local."""
 
 
 class PipelinePatch(Asked):
@@ -99,6 +105,9 @@ class PipelineRestart(Asked):
     """Plan the query anew, with the saved functions, tables and profiles as they are now."""
     query: Query | None = None
     """Run this query from now on. It goes on from the last checkpoint if the state fits to it."""
+    scheduler: SchedulerName | None = None
+    """Run it there from now on. The query is planned anew, and sources go on where they were; the job must have
+    stopped."""
 
     @property
     def discards(self) -> bool:
@@ -106,7 +115,7 @@ class PipelineRestart(Asked):
 
     @property
     def replans(self) -> bool:
-        return bool(self.replan) or self.query is not None
+        return bool(self.replan) or self.query is not None or self.scheduler is not None
 
 
 class ActionPost(Asked):
