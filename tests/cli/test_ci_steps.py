@@ -61,6 +61,7 @@ def chosen(path: str) -> set[str]:
         ("tests/cluster/test_kills.py", {"cluster"}),
         ("python/arroyo_udf_plugin/cluster/task.py", {"cluster", "flink", "package", "web"}),
         ("tests/flink/conftest.py", {"flink"}),
+        ("python/arroyo_udf_plugin/engine/flink/cut.py", {"cluster", "flink", "package"}),
         ("web/src/main.tsx", {"package", "web"}),
         ("web/e2e/flow.spec.ts", {"web"}),
         (
