@@ -29,7 +29,7 @@ def written_absolutely(pipeline: Pipeline) -> Pipeline:
 
 
 def _absolute(source: Any) -> Any:
-    return source.model_copy(update={"paths": [str(Path(path).absolute()) for path in source.paths]})
+    return source.model_copy(update={"paths": tuple(str(Path(path).absolute()) for path in source.paths)})
 
 
 def results_on(flink: LocalFlink, pipeline: Pipeline, restarts: int) -> dict[str, list[str]]:
@@ -37,10 +37,15 @@ def results_on(flink: LocalFlink, pipeline: Pipeline, restarts: int) -> dict[str
     with contextlib.closing(plan(pipeline)) as planned:
         outputs = [(model, name, schema) for key, model, name, schema in planned.outputs() if key[0] == "sinks"]
     return {
-        f"{Path(model.path).name} ({', '.join(schema.names)})": shown(pa.Table.from_batches(rows[name], schema))
+        f"{Path(model.path).name} ({', '.join(schema.names)})": _shown(pa.Table.from_batches(rows[name], schema))
         for model, name, schema in outputs
         if isinstance(model, Parts)
     }
+
+
+def _shown(table: pa.Table) -> list[str]:
+    """Files are named from this folder, as the results have them."""
+    return sorted(row.replace(f"{Path.cwd()}/", "") for row in shown(table))
 
 
 @pytest.mark.parametrize("name", ANSWERED)
