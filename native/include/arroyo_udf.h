@@ -216,7 +216,8 @@ enum {
   ARROYO_UDF_TABLE_SIZE_1 = 128,
   ARROYO_UDF_ISOLATION_OPTIONS_SIZE_1 = 32,
   ARROYO_UDF_INSTANCE_SIZE_1 = 24,
-  ARROYO_UDF_ISOLATION_SIZE_1 = 24
+  ARROYO_UDF_ISOLATION_SIZE_1 = 24,
+  ARROYO_UDF_NATIVE_SIZE_1 = 32
 };
 
 /* A started async function. Opaque, never 0, checked on each call; valid only in the plugin that returned it. */
@@ -437,7 +438,7 @@ typedef struct arroyo_udf_table {
   arroyo_udf_status (*set_log)(arroyo_udf_handle handle, const arroyo_udf_log* log, arroyo_udf_error* error);
 
   /* A further table of this plugin, by an id that ends in its version; NULL: this plugin does not have it. [never
-   * waits] "isolation/1" is an arroyo_udf_isolation. */
+   * waits] "isolation/1" is an arroyo_udf_isolation, "native/1" an arroyo_udf_native. */
   const void* (*extension)(const char* id);
 } arroyo_udf_table;
 
@@ -477,6 +478,20 @@ typedef struct arroyo_udf_isolation {
   /* Ends the workers of an instance. [waits] Its functions answer INVALID_STATE from now on. */
   arroyo_udf_status (*close)(const arroyo_udf_instance* instance, arroyo_udf_error* error);
 } arroyo_udf_isolation;
+
+/* ---- Native functions --------------------------------------------------------------------------------------------- */
+
+/* The extension "native/1", of a plugin in Python: which of its functions were compiled to C. `run` of these needs no
+ * interpreter, unless a row is *deferred*, because its result is Python's to decide. */
+typedef struct arroyo_udf_native {
+  uint64_t size; /* sizeof(arroyo_udf_native) of the plugin's header */
+  uint64_t n_functions;
+  const char* const* reasons; /* for each function, why Python runs all its rows; NULL: it is native */
+
+  /* The rows that came in through `run` of function number `function` since the library was opened, and how many of them
+   * Python ran. [never waits] For instances of the isolation extension, whose rows Python runs, nothing is counted. */
+  void (*count)(uint32_t function, uint64_t* rows, uint64_t* deferred);
+} arroyo_udf_native;
 
 /* The only symbol that a plugin must export. */
 extern const arroyo_udf_table arroyo_udf_plugin;

@@ -28,6 +28,7 @@ typedef struct arroyo_udf_c_result {
   arroyo_udf_c_buffer text; /* or the bytes of states */
   arroyo_udf_c_rows* rows; /* of lists: their items; else NULL */
 
+  void* caller;  /* for the one who calls rows; not used here */
   bool nullable; /* the result type allows null */
   bool out_of_memory;
   uint64_t* error_block; /* holds the next three; NULL until a row fails */
@@ -99,18 +100,13 @@ static inline void arroyo_udf_c_fill_error_offsets(arroyo_udf_c_result* result, 
     result->error_offsets[++result->error_offsets_written] = (int32_t)result->error_text.length;
 }
 
-/* Records a row without a value: null or an error. Rows must come in ascending order. The text of an error has the one
- * form of all languages: "plugin.function, row 7: text". */
-ARROYO_UDF_C_COLD ARROYO_UDF_C_UNUSED static void arroyo_udf_c_no_value(arroyo_udf_c_result* result,
-                                                                        const char* function, int64_t row,
-                                                                        const char* failure) {
+/* Records a row that has failed. Rows must come in ascending order. The text has the one form of all languages:
+ * "plugin.function, row 7: text". */
+ARROYO_UDF_C_COLD ARROYO_UDF_C_UNUSED static void arroyo_udf_c_failed(arroyo_udf_c_result* result, const char* function,
+                                                                      int64_t row, const char* failure, size_t length) {
   char number[32];
   result->validity[row / 64] &= ~(UINT64_C(1) << (row % 64));
   result->nulls++;
-  if (failure == arroyo_udf_null) {
-    if (result->nullable) return;
-    failure = "the function answered null, and its result is not declared nullable";
-  }
   if (result->error_block == NULL && !arroyo_udf_c_make_errors(result)) {
     result->out_of_memory = true;
     return;
@@ -119,12 +115,30 @@ ARROYO_UDF_C_COLD ARROYO_UDF_C_UNUSED static void arroyo_udf_c_no_value(arroyo_u
   snprintf(number, sizeof number, ", row %lld: ", (long long)row);
   if (arroyo_udf_c_append(&result->error_text, function, strlen(function)) != NULL ||
       arroyo_udf_c_append(&result->error_text, number, strlen(number)) != NULL ||
-      arroyo_udf_c_append(&result->error_text, failure, arroyo_udf_c_utf8_prefix(failure, strlen(failure))) != NULL)
+      arroyo_udf_c_append(&result->error_text, failure, arroyo_udf_c_utf8_prefix(failure, length)) != NULL)
     result->out_of_memory = true;
   arroyo_udf_c_fill_error_offsets(result, row + 1);
   result->error_validity[row / 64] |= UINT64_C(1) << (row % 64);
   result->outcomes[row] = ARROYO_UDF_ERROR;
   result->errors++;
+}
+
+/* Records a row whose value is null. */
+static inline void arroyo_udf_c_set_null(arroyo_udf_c_result* result, int64_t row) {
+  result->validity[row / 64] &= ~(UINT64_C(1) << (row % 64));
+  result->nulls++;
+}
+
+/* Records a row without a value: null or an error. Rows must come in ascending order. */
+ARROYO_UDF_C_COLD ARROYO_UDF_C_UNUSED static void arroyo_udf_c_no_value(arroyo_udf_c_result* result,
+                                                                        const char* function, int64_t row,
+                                                                        const char* failure) {
+  if (failure == arroyo_udf_null && result->nullable) {
+    arroyo_udf_c_set_null(result, row);
+    return;
+  }
+  if (failure == arroyo_udf_null) failure = "the function answered null, and its result is not declared nullable";
+  arroyo_udf_c_failed(result, function, row, failure, strlen(failure));
 }
 
 static inline void arroyo_udf_c_set_array(struct ArrowArray* array, arroyo_udf_c_result* result, int64_t length,

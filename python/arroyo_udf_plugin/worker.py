@@ -5,6 +5,7 @@ that it is ready soon: cffi and pyarrow come with the plugin, if that needs them
 """
 
 import _signal  # type: ignore[import-not-found]  # `signal` imports enums, which this program does not need
+import os
 
 from ._native import work
 
@@ -21,4 +22,5 @@ def _forget_signals_of_host() -> None:
 
 if __name__ == "__main__":
     _forget_signals_of_host()
+    os.environ["ARROYO_UDF_IN_WORKER"] = "1"  # for plugin.c: native functions are for hosts
     work()

@@ -17,7 +17,7 @@ import pytest
 
 from arroyo_udf_plugin import build, load
 from arroyo_udf_plugin._cdef import ffi
-from arroyo_udf_plugin.build import python as build_python
+from arroyo_udf_plugin.build import inner
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -53,7 +53,7 @@ ARROYO_UDF_PLUGIN(same, later);
 }
 SYNC_IN_C = SOURCES[".c"].split("static void later")[0].replace("_async.h", "_plugin.h") + "ARROYO_UDF_PLUGIN(same);\n"
 SIZED = {"error", "options", "function", "descriptor", "batch_context", "statistics", "log"}
-SIZED |= {"isolation", "isolation_options", "instance"}
+SIZED |= {"isolation", "isolation_options", "instance", "native"}
 
 
 def grown(folder: Path, slots: bool = False) -> Path:
@@ -135,7 +135,7 @@ def later_plugins(later, plain_cc, tmp_path_factory) -> dict[str, Path]:
     (folder / "in_python.py").write_text(SOURCES[".py"] + "# compiled with a grown header\n")
     headers = grown(tmp_path_factory.mktemp("grown"), slots=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(build_python, "_header", lambda: headers / "arroyo_udf.h")
+        patch.setattr(inner, "include", lambda: headers)
         python = build(folder / "in_python.py", folder / "in_python.so")
     by_hand = (ROOT / "examples" / "by_hand" / "udf.c").read_text().replace('"kilometres"', '"same"')
     flags = [f"-I{later}", "-shared", "-fPIC"]

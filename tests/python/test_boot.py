@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from arroyo_udf_plugin import PluginEnvironmentError, UserCodeError, __version__, load, version
-from arroyo_udf_plugin.build import cache, python
+from arroyo_udf_plugin.build import cache, inner, python
 
 BareHost = Callable[..., list[str]]
 BuildPlugin = Callable[..., Path]
@@ -149,11 +149,10 @@ def test_another_version_of_python(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     """A process has one Python: a plugin built for another version is refused."""
     source = tmp_path / "old.py"
     source.write_text("from arroyo_udf_plugin import udf\n@udf\ndef f(x: int) -> int: return x\n")
-    template = tmp_path / "plugin.c"
+    template = tmp_path / "plugin_inner.c"
     old = [f"#undef {name}\n#define {name} {value}\n" for name, value in OLD.items()]
-    template.write_text("".join(old) + python._TEMPLATE.read_text())
-    (tmp_path / "arroyo.h").write_text(python._TEMPLATE.with_name("arroyo.h").read_text())
-    monkeypatch.setattr(python, "_TEMPLATE", template)
+    template.write_text("".join(old) + inner._TEMPLATE.read_text())
+    monkeypatch.setattr(inner, "_TEMPLATE", template)
     python.compile(source, tmp_path / "old.so", cache.PluginIdentity("old", "0" * 64, "0.1.0"), cache.Resolution())
     here = "{}.{}".format(*sys.version_info)
     with pytest.raises(PluginEnvironmentError, match=f"built for Python 3.9, and this process has Python {here}:"):

@@ -55,7 +55,7 @@ OPTIONS = {
     "(timeout=float('nan')) async ": "timeout=nan; write seconds",
     "(ordered=1) async ": "ordered=1; write True or False",
     "(ordered=True) ": "is sync, and 'ordered' is for async functions; write `async def` or blocking=True",
-    "(speed=3) ": "unknown option 'speed'; there are vectorized, blocking, split, volatility, ordered,",
+    "(speed=3) ": "unknown option 'speed'; there are vectorized, blocking, split, volatility, native, ordered,",
     "(volatility='never') ": "volatility='never'; write one of 'immutable', 'stable', 'volatile'",
     "(vectorized=True,split=1) ": "has split=1; write True or False",
     "(split=False) ": "has 'split', which is for vectorized=True; leave it out",

@@ -13,9 +13,12 @@ CONFIG = """
 strict = True
 cache_dir = {cache}
 mypy_path = {path}
-[mypy-pyarrow.*,cffi.*,tqdm.*,_cffi_backend,arroyo_udf_plugin._cdef,asyncpg.*,adbc_driver_postgresql.*]
+[mypy-pyarrow.*,cffi.*,tqdm.*,_cffi_backend,arroyo_udf_plugin._cdef,asyncpg.*,adbc_driver_postgresql.*,google.*]
 ignore_missing_imports = True
+[mypy-connector_docs]
+ignore_errors = True
 """
+"""Scripts that tests import are checked by nobody here: the oldest pydantic has other types."""
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +38,7 @@ def test_a_user_s_program_is_typed(folder: Path) -> None:
     assert checked(PROGRAM, folder=folder).startswith("Success")
 
 
-@pytest.mark.parametrize("room", ["python", "cli", "engine/connectors", "native"])
+@pytest.mark.parametrize("room", ["python", "cli", "engine/connectors", "native", "native_functions"])
 def test_the_tests_are_typed(folder: Path, room: str) -> None:
     """Those of rooms whose fixtures are typed."""
     files = [path for path in sorted((ROOT / "tests" / room).glob("*.py")) if path.name != "conftest.py"]

@@ -136,6 +136,7 @@ pub const TABLE_SIZE_1: u64 = 128;
 pub const ISOLATION_OPTIONS_SIZE_1: u64 = 32;
 pub const INSTANCE_SIZE_1: u64 = 24;
 pub const ISOLATION_SIZE_1: u64 = 24;
+pub const NATIVE_SIZE_1: u64 = 32;
 
 pub type Handle = u64;
 
@@ -371,4 +372,15 @@ pub struct Isolation {
     pub size: u64,
     pub open: IsolationOpenFn,
     pub close: IsolationCloseFn,
+}
+
+pub type NativeCountFn = unsafe extern "C" fn(u32, *mut u64, *mut u64);
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Native {
+    pub size: u64,
+    pub n_functions: u64,
+    pub reasons: *const *const c_char,
+    pub count: NativeCountFn,
 }

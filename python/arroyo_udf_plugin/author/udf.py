@@ -37,7 +37,7 @@ _COROUTINE = 0x80  # inspect.CO_COROUTINE and its neighbours; `inspect` is slow 
 _GENERATOR, _ASYNC_GENERATOR = 0x20, 0x200
 _VARIABLE = 0x4 | 0x8  # *args, **kwargs
 _KINDS = ("vectorized", "blocking")
-_OWN = (*_KINDS, "split", "volatility")
+_OWN = (*_KINDS, "split", "volatility", "native")
 VOLATILITIES = ("immutable", "stable", "volatile")
 """What a result depends on: the arguments alone; also on what does not change during a query; anything."""
 
@@ -56,6 +56,7 @@ class Udf(Generic[P, R]):
     split: bool  # vectorized: a call that raises is repeated with each half of its rows
     chosen: dict[str, Any]  # the options in the decorator
     volatility: Volatility | None  # None: not said
+    native: bool | Literal["auto"]  # compiled to C: never, always, or if it can be
     blocking: bool
     starts: bool  # async for the host (`async def` or blocking): the host starts and stops it
     batched: bool  # takes micro-batches: lists or Arrow arrays
@@ -89,6 +90,7 @@ class Udf(Generic[P, R]):
         self.split = chosen.get("split", True)
         self.blocking = chosen.get("blocking", False)
         self.volatility = chosen.get("volatility")
+        self.native = chosen.get("native", False)
         self.chosen = {name: value for name, value in chosen.items() if name not in _OWN}
         self.batched = "batch_size" in self.chosen
         if (list_of_build := made.get()) is not None:
@@ -146,6 +148,9 @@ class Udf(Generic[P, R]):
                     raise self.mistake(f"has split={value!r}; write True or False")
                 if chosen.get("vectorized") is not True:
                     raise self.mistake("has 'split', which is for vectorized=True; leave it out")
+            elif name == "native":
+                if not isinstance(value, bool) and value != "auto":
+                    raise self.mistake(f"has native={value!r}; write True, False or 'auto'")
             elif name == "volatility":
                 if value not in VOLATILITIES:
                     raise self.mistake(f"has volatility={value!r}; write one of {', '.join(map(repr, VOLATILITIES))}")
@@ -178,6 +183,7 @@ def udf(function: Callable[P, R], /) -> Udf[P, R]: ...
 def udf(
     *,
     volatility: Volatility = ...,
+    native: bool | Literal["auto"] = ...,
     blocking: bool = ...,
     **options: Unpack[StartOptions],
 ) -> Callable[[Callable[P, R]], Udf[P, R]]: ...
@@ -199,6 +205,8 @@ def udf(function: Any = None, /, **options: Any) -> Any:
     failing row is alone.
     volatility: "immutable" if the result depends on the arguments alone, "stable" if also on what does not change
     during a query, "volatile" if on anything else. For engines, which also see the docstring.
+    native: "auto" compiles a `def` that is called row by row to C, if all of it can be; True: else the build fails,
+    with the line and the reason; False, the default: never. Results and errors are the same (docs/native.md).
     timeout of a sync function: seconds, or a text such as "500ms". Only for plugins that are loaded with
     isolation="process": a worker that takes longer for a batch is killed. Default: none.
     All other options are for `async def` and blocking functions; see `Options`.

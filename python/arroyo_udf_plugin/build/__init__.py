@@ -4,6 +4,7 @@ __init__.py                  build(), plugin_for(): pick the language by file en
 cache.py                     a library's key (a hash of all that it depends on) and its place
 storage.py                   how much the cache holds, and deleting it
 python.py, rust.py, c.py     per language: `inputs`, which it depends on, and `compile`
+inner.py                     the part of a Python plugin that needs libpython, compiled once for all of them
 declared.py                  what a Python source declares, as the functions of a descriptor
 engines.py                   the entry points of DuckDB, Polars, Daft and SQLite, in every library
 duckdb_file.py               what else makes a library a file that DuckDB loads
@@ -12,6 +13,7 @@ metadata.py, rust_source.py  the block or comment at the head of a source
 siblings.py                  the modules that a Python source imports from its folder
 cell.py                      the source of a function that lives in a notebook
 requirements.py              the packages of a Python source, and their lock file
+native/                      functions of a Python source, compiled to C
 templates/                   the C side of a Python plugin; what `arroyo-udf new` writes
 
 Guarantees: a library appears in one step, complete or not at all; a build that is repeated comes from the cache. Uses

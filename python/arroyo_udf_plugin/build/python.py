@@ -1,7 +1,7 @@
 """Builds Python plugins: executes the source once to find its functions, then compiles a C file that contains it.
 
-cffi writes the glue between C and the interpreter, `templates/plugin.c` is the rest of the C side, and `plugin_data.h`,
-generated here, holds the data of one plugin. One call of the C compiler makes the library.
+`templates/plugin.c` is that C file, and `plugin_data.h`, generated here, holds the data of one plugin. One call of the
+C compiler makes the library; the inner library, which starts Python, is linked into it (inner.py).
 
 Assumes that the Python that builds also runs the plugin: its path is in the library, for hosts that are not Python.
 """
@@ -9,11 +9,7 @@ Assumes that the Python that builds also runs the plugin: its path is in the lib
 import contextlib
 import hashlib
 import json
-import os
-import shlex
-import shutil
 import sys
-import sysconfig
 import threading
 import traceback
 import types
@@ -21,8 +17,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import cffi
-import cffi.recompiler
 import pyarrow as pa
 
 from .. import abi, version
@@ -31,60 +25,36 @@ from ..author.udaf import Udaf
 from ..author.udf import Udf, made
 from ..errors import BuildError
 from ..plugin.module import Parcel, aggregates_of, execute, forget, functions_of, user_traceback
-from . import declared, engines, metadata, requirements, siblings, tools
+from . import declared, engines, inner, metadata, native, requirements, siblings, tools
 from .cache import BY_DEFAULT, Exports, PluginIdentity, Resolution
 from .declared import Declared
 
 _PACKAGE = Path(__file__).parent.parent
-_TEMPLATE = Path(__file__).parent / "templates" / "plugin.c"
-_FLAGS = ("-std=gnu11", "-O2", "-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-function",
-          "-Wno-unused-parameter", "-Wno-missing-field-initializers", "-Wno-cast-function-type")  # fmt: skip
-_LINK = (f"-Wl,{engines.OWN_SYMBOLS}", "-Wl,-z,nodelete", "-Wl,-z,defs", "-lpthread", "-ldl")
-# The functions that C offers to Python, and Python to C; their bodies are in plugin.c and plugin/entry.py.
-_CDEF = """
-void plugin_failed(int32_t status, const char *text);
-uintptr_t plugin_descriptor(void);
-const char *plugin_parcel(void);
-const char *plugin_library(void);
-const char *plugin_python(void);
-uintptr_t plugin_guard(void);
-void plugin_set_guard(uintptr_t guard);
-extern "Python" int64_t plugin_load(void);
-extern "Python" void plugin_leave(void);
-"""
-_INIT = """
-from {module} import ffi, lib
-try:
-    from arroyo_udf_plugin.plugin import entry
-    entry.define({format}, ffi, lib)
-except BaseException:
-    import sys, traceback
-    text = traceback.format_exc() + "with Python %s, prefix %s" % (sys.version.split()[0], sys.prefix)
-    text += "; built with " + ffi.string(lib.plugin_python()).decode()
-    text += "; ARROYO_UDF_PYTHON can name the python of another environment"
-    lib.plugin_failed({environment}, ("arroyo_udf_plugin cannot be imported\\n" + text).encode())
-"""
+_TEMPLATE = inner.TEMPLATES / "plugin.c"
+# No contraction, and the C library's functions rather than the compiler's own: results are Python's to the last bit.
+_LIBM = ("exp", "expm1", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
+         "log", "log2", "log10", "log1p", "pow", "fmod", "atan2")  # fmt: skip
+_NATIVE_FLAGS = ("-std=gnu11", "-D_GNU_SOURCE", "-O3", "-ffp-contract=off", "-fPIC", "-fvisibility=hidden", "-Wall",
+                 "-Wextra", "-Wno-unused-parameter", "-Wno-unused-function", "-Wno-unused-but-set-variable",
+                 "-Werror=implicit-function-declaration", *(f"-fno-builtin-{name}" for name in _LIBM))  # fmt: skip
 _EXPORTS = "{{ global: arroyo_udf_plugin; {engines} {arroyo} local: *; }};\n"
 _ARROYO = {False: ("__run",), True: ("__start", "__send", "__drain_results", "__stop_runtime")}  # sync, async
 
 
 def inputs(source: Path, how: Resolution) -> list[str]:
-    """Interpreter, cffi, pyarrow, compiler with flags, the files of this toolkit that end up in the library or judge
-    the source, the plugin format, the modules that the plugin carries, and the versions of the packages that the
-    source lists."""
+    """Interpreter, pyarrow, the inner library, the files of this toolkit that end up in the library or judge the
+    source, the plugin format, the modules that the plugin carries, and the versions of the packages that the source
+    lists."""
     own = hashlib.sha256()
-    own_files = [_TEMPLATE, _TEMPLATE.with_name("arroyo.h"), Path(__file__)]
-    for file in (*own_files, *sorted((_PACKAGE / "author").glob("*.py")), *sorted(_header().parent.glob("*.h"))):
+    folders = (inner.TEMPLATES, Path(native.__file__).parent, _PACKAGE / "author", inner.include())
+    files = [file for folder in folders for file in sorted(folder.glob("*.[hcp]*")) if file.is_file()]
+    for file in (Path(__file__), *files):
         own.update(file.read_bytes())
     return [
-        sys.version,
         sys.executable,
-        cffi.__version__,
         pa.__version__,
-        *_compiler_version(),
-        *_FLAGS,
-        *_libpython(),
-        *_LINK,
+        *inner.inputs(),
+        *_NATIVE_FLAGS,
         own.hexdigest(),
         engines.sources_hash(),
         f"format {version.PLUGIN_FORMAT}",
@@ -100,11 +70,14 @@ def compile(
     parcel = _parcel(source, how)
     block = metadata.options(parcel.source, str(source))
     with _module(source, parcel) as (module, decorated):
-        functions = declared.functions(*_functions(source, module, decorated), block)
+        udfs, aggregates = _functions(source, module, decorated)
+        functions = declared.functions(udfs, aggregates, block)
+        natives = native.compiled(parcel.source, identity.name, udfs, len(functions))
     folder = output.parent
     names = [function.name for function in functions if function.kind in ("SYNC", "ASYNC")]
     chosen = exports.choose(names, names, source)
     data, symbols = _data(parcel, functions, identity), tuple[str, ...]()
+    data += _reasons(natives, len(functions))
     if chosen is not None:
         number = next(i for i, function in enumerate(functions) if function.name == chosen)
         symbols = _ARROYO[functions[number].kind == "ASYNC"]
@@ -115,25 +88,27 @@ def compile(
         _EXPORTS.format(engines=engines.EXPORTED, arroyo="".join(f"{symbol}; " for symbol in symbols))
     )
 
-    glue = f"arroyo_udf_c_{identity.name}_{identity.hash[:16]}"
-    ffi = cffi.FFI()
-    ffi.embedding_api("")
-    ffi.cdef(_CDEF)
-    ffi.set_source(glue, _TEMPLATE.read_text())
-    ffi.embedding_init_code(_INIT.format(module=glue, format=version.PLUGIN_FORMAT, environment=abi.ENVIRONMENT))
-    c_file = folder / "plugin.c"
-    # What ffi.emit_c_code does, without its print; ffi.compile() needs setuptools from Python 3.12 on.
-    cffi.recompiler.make_c_source(ffi, glue, _TEMPLATE.read_text(), str(c_file))
-
     entry_points = folder / "entry_points.c"
     entry_points.write_text(engines.c_entry_points(identity.name, names, exports.on_error))
-    folders = (folder, engines.FOLDER, _TEMPLATE.parent, _header().parent, sysconfig.get_path("include"))
-    files = (c_file, entry_points, engines.object_file(source, exports.flags))
-    command = [*_compiler(), *_FLAGS, *(f"-I{include}" for include in folders), "-D_GNU_SOURCE"]
-    command += [*map(str, files), "-o", str(output), f"-Wl,--version-script={folder / 'exports.map'}"]
-    done = tools.call([*command, *_libpython(), *_LINK])
+    folders = (folder, engines.FOLDER, inner.TEMPLATES, inner.include())
+    files = [_TEMPLATE, entry_points, engines.object_file(source, exports.flags), inner.object_file(source)]
+    compiler = [*inner.compiler(), *(f"-I{include}" for include in folders)]
+    if natives.text is not None:
+        files.append(_native_object(source, natives.text, output.parent, compiler))
+    command = [*compiler, *inner.FLAGS, *map(str, files), "-o", str(output)]
+    done = tools.call([*command, f"-Wl,--version-script={folder / 'exports.map'}", *inner.LINK, "-lm"])
     if done.returncode:
         raise BuildError(f"the C compiler refused the plugin:\n{done.stderr}", str(source))
+
+
+def _native_object(source: Path, text: str, folder: Path, compiler: list[str]) -> Path:
+    """Compiles the functions that are native."""
+    file, compiled = folder / "native.c", folder / "native.o"
+    file.write_text(text)
+    done = tools.call([*compiler, *_NATIVE_FLAGS, "-c", str(file), "-o", str(compiled)])
+    if done.returncode:
+        raise BuildError(f"the C compiler refused the native functions:\n{done.stderr}", str(source))
+    return compiled
 
 
 # ---- The source ------------------------------------------------------------------------------------------------------
@@ -263,6 +238,17 @@ def _data(parcel: Parcel, functions: list[Declared], identity: PluginIdentity) -
     return "\n".join(lines) + "\n"
 
 
+def _reasons(natives: native.Natives, total: int) -> str:
+    """Which functions are native, and why the others are not."""
+    reasons = [None if reason is None else f"Python: {reason}" for reason in natives.reasons]
+    reasons += ["Python: native=False"] * (total - len(reasons))  # aggregates and their steps
+    texts = ", ".join("NULL" if reason is None else c_string(reason) for reason in reasons)
+    lines = [f"static const char *const NOT_NATIVE[] = {{ {texts} }};"]
+    if natives.text is not None:
+        lines.append("#define PLUGIN_HAS_NATIVE 1")
+    return "\n".join(lines) + "\n"
+
+
 def c_string(text: str) -> str:
     """The C literal of a text's UTF-8 bytes, line by line."""
     lines = text.encode().splitlines(keepends=True) or [b""]
@@ -297,34 +283,3 @@ def _initialiser(schema: Any) -> str:
         f"{{ .format = {c_string(abi.text(schema.format))}, .name = {c_string(name)}, .flags = {schema.flags}, "
         f".n_children = {len(children)}, .children = {pointers} }}"
     )
-
-
-# ---- The compiler ----------------------------------------------------------------------------------------------------
-
-
-def _header() -> Path:
-    header = _PACKAGE / "include" / "arroyo_udf.h"
-    if not header.exists():
-        raise BuildError("the package lacks include/arroyo_udf.h: install it with pip, or run `python setup.py stage`")
-    return header
-
-
-def _compiler() -> list[str]:
-    command = shlex.split(os.environ.get("CC", "cc"))
-    if not command or shutil.which(command[0]) is None:
-        raise BuildError("building needs a C compiler, and there is no `cc`; install gcc or clang, or name one in $CC")
-    return command
-
-
-def _compiler_version() -> list[str]:
-    command = _compiler()
-    return [*command, tools.call([*command, "--version"]).stdout]
-
-
-def _libpython() -> list[str]:
-    """The linker's flags for the shared libpython, for hosts that are not Python."""
-    values = sysconfig.get_config_vars()
-    if not values.get("Py_ENABLE_SHARED"):
-        raise BuildError(f"building needs a Python with a shared library, and {sys.executable} has none")
-    folder = values["LIBDIR"]
-    return [f"-L{folder}", f"-Wl,-rpath,{folder}", f"-lpython{values['LDVERSION']}"]

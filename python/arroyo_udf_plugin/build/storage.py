@@ -14,7 +14,7 @@ _LONGEST_BUILD = 3600.0
 
 @dataclass(frozen=True)
 class Held:
-    """A part of the cache: a library, the entry points of engines, or all crates that Rust plugins depend on.
+    """A part of the cache: a library, what is linked to all libraries, or all crates that Rust plugins depend on.
 
     used: when, in seconds since 1970.
     """

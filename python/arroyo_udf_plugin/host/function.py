@@ -27,6 +27,7 @@ from .arguments import Arguments, Piece
 from .batches import Shape, Shapes, array_pointer, contract_broken, failure, free_batch, take_outputs, taken
 from .fields import annotation, array_class, field_of
 from .html import as_html
+from .native import Native, NativeRows
 from .runtime import Runtime, start
 from .shared import Shared
 from .to_thread import to_thread
@@ -49,6 +50,8 @@ class Function:
     documentation: the author's text for users, "" if there is none.
     volatility: what a result depends on: "immutable" (the arguments alone), "stable" (also what does not change during
         a query), "volatile" (anything); None: the author has not said.
+    native: whether it was compiled to C, so that only deferred rows need Python. not_native: why not; None if it was,
+        and for functions in C and Rust.
     where: "plugin.function". plugin_hash: the plugin's `hash`.
     """
 
@@ -63,6 +66,8 @@ class Function:
     chosen: dict[str, Any]
     documentation: str
     volatility: Volatility | None
+    native: bool = False
+    not_native: str | None = None
     where: str
     plugin_hash: str
     reopening: tuple[Callable[..., "Function"], tuple[Any, ...]] | None = None
@@ -117,6 +122,15 @@ class Function:
         self.__name__ = self.__qualname__ = self.name
         self.__doc__ = self.documentation or None
         self.__signature__ = self._signature()
+
+    def take_native(self, told: Native) -> None:
+        """Takes what its plugin tells of it. Called once, before anything else."""
+        self.native, self.not_native, self._count_native = told.reason is None, told.reason, told.count
+
+    def native_rows(self) -> NativeRows | None:
+        """The rows of a native function, of all that call it in this process, since its library was opened; None: it is
+        not native."""
+        return self._count_native() if self.native else None
 
     def _signature(self) -> inspect.Signature:
         """As the author wrote it, as far as the plugin says."""

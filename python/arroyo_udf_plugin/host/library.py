@@ -41,6 +41,7 @@ from .aggregate import STEPS, Aggregate
 from .function import Function, Uncallable
 from .html import as_html
 from .isolation import Isolation, Where
+from .native import natives_of
 
 _OPEN = ffi.RTLD_NOW | ffi.RTLD_LOCAL | ffi.RTLD_NODELETE
 _MOST_FUNCTIONS = 1 << 16
@@ -109,6 +110,8 @@ class Plugin:
                 self._close = partial(close_instance, first, described.n_functions)
             functions = _Functions(self.name)
             here = address(self._table.describe()) if where.isolation == "thread" and foreign is None else None
+            may_be_native = here is not None and self.language == "python"
+            told = natives_of(self._table, described.n_functions) if may_be_native else None
             every = []
             for number in range(described.n_functions):
                 description = known(described.functions[number], f"function number {number}")
@@ -120,6 +123,8 @@ class Plugin:
                     else Uncallable
                 )
                 function = kind(self._table, first + number, description, self.name, self.hash, validate, here)
+                if told is not None and number < len(told):
+                    function.take_native(told[number])
                 every.append((function, description.first_step))
             for function, first_step in every:
                 if isinstance(function, Aggregate):

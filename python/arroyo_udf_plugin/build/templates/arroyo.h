@@ -38,27 +38,19 @@ typedef struct {
   void (*stop_runtime)(arroyo_handle);
 } arroyo_table;
 
-static const arroyo_table *find_arroyo(void) {
-  PyGILState_STATE gil = PyGILState_Ensure();
-  const arroyo_table *table = PyCapsule_Import("arroyo_udf_plugin._native.ARROYO", 0);
-  if (!table) environment_failed_with_exception("arroyo_udf_plugin cannot be imported");
-  PyGILState_Release(gil);
-  return table;
-}
-
 /* NULL: the plugin cannot start; the reason was printed, once. */
 static const arroyo_table *arroyo_started(void) {
   static const arroyo_table *known;
   static int reported;
   const arroyo_table *table = __atomic_load_n(&known, __ATOMIC_ACQUIRE);
   if (table) return table;
-  if (started()) table = find_arroyo();
+  if (python_table()) table = opened()->arroyo();
   if (table)
     __atomic_store_n(&known, table, __ATOMIC_RELEASE);
   else if (!__atomic_exchange_n(&reported, 1, __ATOMIC_SEQ_CST)) {
     arroyo_udf_status status;
     bool retryable;
-    char *text = why_not_started(&status, &retryable);
+    char *text = why_no_table(&status, &retryable);
     fprintf(stderr, "arroyo-udf: %s\n", text ? text : "out of memory");
     free(text);
   }
@@ -83,8 +75,8 @@ ARROYO_UDF_EXPORT arroyo_run_result __run(arroyo_arrays arguments) {
     arroyo_release(arguments);
     return (arroyo_run_result){.tag = ARROYO_ERR};
   }
-  arroyo_run_result result = table->run(base + ARROYO_FUNCTION, ARROYO_ON_ERROR, arguments);
-  if (guard_exit) guard_exit();
+  arroyo_run_result result = table->run(plugin.base + ARROYO_FUNCTION, ARROYO_ON_ERROR, arguments);
+  if (plugin.guard_exit) plugin.guard_exit();
   return result;
 }
 
@@ -124,7 +116,7 @@ static void *arroyo_boot(void *data) {
   const arroyo_table *table = arroyo_started();
   arroyo_handle inner = {NULL};
   if (table)
-    inner = table->start(base + ARROYO_FUNCTION, ARROYO_ON_ERROR, runtime->ordered, runtime->timeout_micros,
+    inner = table->start(plugin.base + ARROYO_FUNCTION, ARROYO_ON_ERROR, runtime->ordered, runtime->timeout_micros,
                          runtime->allowed_in_flight);
   pthread_mutex_lock(&runtime->lock);
   runtime->table = table;
@@ -247,7 +239,7 @@ ARROYO_UDF_EXPORT arroyo_drain_result __drain_results(arroyo_handle handle) {
   if (!arroyo_is_ready(runtime)) return (arroyo_drain_result){.tag = ARROYO_NONE};
   if (!runtime->table) return (arroyo_drain_result){.tag = ARROYO_ERROR};
   arroyo_drain_result result = runtime->table->drain_results(runtime->inner);
-  if (result.tag == ARROYO_DATA && guard_exit) guard_exit();
+  if (result.tag == ARROYO_DATA && plugin.guard_exit) plugin.guard_exit();
   return result;
 }
 

@@ -1,88 +1,29 @@
-/* A plugin written in Python. The shared library is made of cffi's embedding code, which includes Python.h, this file,
- * and `plugin_data.h`, which is generated and has the descriptor, the parcel (the source, and what it imports from its
- * folder) and the interpreter's path.
+/* A plugin written in Python: the outer of its two libraries, which is the one that hosts open. It is made of this file,
+ * `plugin_data.h`, which is generated and has the descriptor, the parcel (the source, and what it imports from its
+ * folder) and the interpreter's path, and the bytes of the inner library (plugin_inner.h).
  *
- * GUARANTEES  Opening the library and `describe` start nothing. The first `run` or `start` joins the interpreter of the
- *             process, or boots one. If the environment is why that fails, a later call tries again: descriptors, threads
- *             or memory may be back. Any other failure stays. The other slots forward to the table of the native core
- *             without taking the GIL.
- * ASSUMES     A host that is not Python never calls Py_Finalize. The library is never unloaded (-z nodelete). */
+ * GUARANTEES  Opening the library and `describe` start nothing, and need no libpython. The first `run`, `start` or
+ *             instance opens the inner library, which joins the interpreter of the process, or boots one. If the
+ *             environment is why that fails, a later call tries again. The other slots forward to the table of the
+ *             native core without taking the GIL.
+ * ASSUMES     The library is never unloaded (-z nodelete). */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
-#include <semaphore.h>
-#include <signal.h>
 #include <stdbool.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <sys/file.h>
 #include <sys/mman.h>
-#include <time.h>
+#include <sys/resource.h>
 #include <unistd.h>
-#include "arroyo_udf_c_python.h"
 #include "arroyo_udf_c_slots.h"
+#include "native_table.h"
+#include "plugin_inner.h"
+#include "room.h"
 #include "plugin_data.h"
-
-#define CAPSULE "arroyo_udf_plugin._native.TABLE"
-#define ADVICE "; set ARROYO_UDF_PYTHON to the python of an environment in which arroyo_udf_plugin is installed"
-
-static const arroyo_udf_table *found; /* the native core's table; set once, when Python runs */
-static const arroyo_udf_table *core;  /* the same; set once, when the plugin has started */
-static uint32_t base;                /* the number that function 0 has in the core */
-static void (*guard_exit)(void);     /* guard_our_exit of the plugin that booted Python; NULL in a Python process */
-
-/* Written in Python (arroyo_udf_plugin/plugin/entry.py) and called through cffi. */
-static int64_t plugin_load(void); /* executes the user's module, registers its functions; returns `base`, or -1 */
-static void plugin_leave(void);   /* stops runtimes and flushes, before the process ends */
-
-/* ---- A failed start: under the lock of `started` ------------------------------------------------------------------ */
-
-static arroyo_udf_status failure; /* 0: none */
-static char *failure_text;
-static bool stays;   /* do not try again */
-static bool lacking; /* for want of descriptors, threads or memory */
-
-static void plugin_failed(int32_t status, const char *text) {
-  if (failure) return;
-  failure = status;
-  lacking = status == ARROYO_UDF_OUT_OF_MEMORY;
-  stays = status != ARROYO_UDF_ENVIRONMENT && !lacking;
-  if (asprintf(&failure_text, "plugin \"%s\": %s", DESCRIPTOR.name, text) < 0) failure_text = NULL;
-}
-
-__attribute__((format(printf, 1, 2))) static void environment_failed(const char *format, ...) {
-  char *text = NULL;
-  va_list arguments;
-  va_start(arguments, format);
-  int length = vasprintf(&text, format, arguments);
-  va_end(arguments);
-  plugin_failed(ARROYO_UDF_ENVIRONMENT, length < 0 ? "out of memory" : text);
-  if (length >= 0) free(text);
-}
-
-static void environment_failed_with_exception(const char *what) { /* with the GIL */
-  PyObject *type, *value, *traceback;
-  PyErr_Fetch(&type, &value, &traceback);
-  PyErr_NormalizeException(&type, &value, &traceback);
-  PyObject *string = value ? PyObject_Str(value) : NULL;
-  const char *text = string ? PyUnicode_AsUTF8(string) : NULL;
-  PyObject *prefix = PySys_GetObject("prefix");
-  const char *where = prefix ? PyUnicode_AsUTF8(prefix) : NULL;
-  environment_failed("%s: %s (Python " PY_VERSION ", prefix %s; built with " PLUGIN_PYTHON ")" ADVICE, what,
-                     text ? text : "no reason given", where ? where : "unknown");
-  PyErr_Clear();
-  Py_XDECREF(string);
-  Py_XDECREF(type);
-  Py_XDECREF(value);
-  Py_XDECREF(traceback);
-}
-
-/* ---- Boot ------------------------------------------------------------------------------------------------------ */
 
 static char library_path[PATH_MAX]; /* of this library; empty if unknown */
 
@@ -92,298 +33,33 @@ __attribute__((constructor)) static void find_library(void) {
   if (!dladdr(library_path, &library) || !realpath(library.dli_fname, library_path)) library_path[0] = 0;
 }
 
-/* Extension modules do not depend on libpython: in a process that is not Python, its symbols must be global before the
- * first module is opened. */
-__attribute__((constructor)) static void promote_libpython(void) {
-  Dl_info library;
-  if (dladdr((void *)&Py_InitializeEx, &library)) dlopen(library.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
+/* In a worker process Python runs all rows, because it writes each one down by its place in the batch: see worker.py. */
+static bool is_worker;
+__attribute__((constructor)) static void find_worker(void) { is_worker = getenv("ARROYO_UDF_IN_WORKER") != NULL; }
+
+static const arroyo_udf_c_python PYTHON = {
+    .size = sizeof(arroyo_udf_c_python),
+    .format = PLUGIN_FORMAT,
+    .parcel = PARCEL,
+    .library = library_path,
+    .python = PLUGIN_PYTHON,
+};
+static shared_plugin plugin = {.descriptor = &DESCRIPTOR, .python = &PYTHON};
+
+#include "opening.h"
+
+/* The core's table, once the plugin has started, which starts Python. NULL: see `why_no_table`. */
+static const arroyo_udf_table *python_table(void) {
+  const arroyo_udf_table *table = __atomic_load_n(&plugin.core, __ATOMIC_ACQUIRE);
+  if (table) return table;
+  const inner_table *with = opened();
+  return with ? with->start(true) : NULL;
 }
 
-/* The keeper: the thread that boots Python, and never ends, because Python takes it for its main thread: asyncio and
- * signal treat that one specially, and the id of an ended thread is used again. */
-static struct {
-  const char *python;
-  sem_t booted, leave, left;
-  int runs;
-} keeper;
-
-/* What a start may need, looked for in advance: once Python has begun to start, a failure cannot be undone. */
-static void check_room(void) {
-  enum { DESCRIPTORS = 16, SPACE = 64 << 20 };
-  int descriptors[DESCRIPTORS], n = 0;
-  while (n < DESCRIPTORS && (descriptors[n] = eventfd(0, EFD_CLOEXEC)) >= 0) n++;
-  if (n < DESCRIPTORS) {
-    environment_failed("Python needs %d free file descriptors: %s", DESCRIPTORS, strerror(errno));
-    lacking = true;
-  }
-  while (n > 0) close(descriptors[--n]);
-  void *space = mmap(NULL, SPACE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (space == MAP_FAILED)
-    plugin_failed(ARROYO_UDF_OUT_OF_MEMORY, "Python needs 64 MiB of address space");
-  else
-    munmap(space, SPACE);
-}
-
-static int is_folder_of(const char *prefix, char *path) { /* path: PREFIX/bin/python; is shortened */
-  for (int level = 0; level < 2; level++) {
-    char *slash = strrchr(path, '/');
-    if (!slash) return 0;
-    *slash = 0;
-  }
-  char real_path[PATH_MAX], real_prefix[PATH_MAX];
-  return realpath(*path ? path : "/", real_path) && realpath(prefix, real_prefix) && !strcmp(real_path, real_prefix);
-}
-
-/* How long a thread waits for the GIL before it asks the holder to release it. With Python's 5 ms, a sync call would
- * wait that long for a busy event loop, and the loop for a busy call. We may choose, because we booted this interpreter.
- * With the GIL. */
-static void shorten_switch_interval(void) {
-  PyObject *set = PySys_GetObject("setswitchinterval");
-  PyObject *done = set ? PyObject_CallFunction(set, "d", 0.0002) : NULL;
-  Py_XDECREF(done);
-}
-
-/* Python accepts any program name, and silently falls back to the prefix compiled into libpython. With the GIL. */
-static void check_prefix(void) {
-  PyObject *object = PySys_GetObject("prefix");
-  const char *prefix = object ? PyUnicode_AsUTF8(object) : NULL;
-  char given[PATH_MAX], real[PATH_MAX], library[PATH_MAX];
-  if (!prefix || snprintf(given, sizeof given, "%s", keeper.python) >= (int)sizeof given ||
-      !realpath(keeper.python, real) || (!is_folder_of(prefix, given) && !is_folder_of(prefix, real))) {
-    environment_failed("%s is not the interpreter of an environment: with it, Python's prefix is %s" ADVICE,
-                       keeper.python, prefix ? prefix : "unknown");
-    return;
-  }
-  snprintf(library, sizeof library, "%s/lib/python%d.%d", prefix, PY_MAJOR_VERSION, PY_MINOR_VERSION);
-  if (access(library, F_OK))
-    environment_failed("built for Python %d.%d, and %s is of another version (there is no %s)" ADVICE,
-                       PY_MAJOR_VERSION, PY_MINOR_VERSION, keeper.python, library);
-}
-
-static void *keep(void *unused) {
-  (void)unused;
-  pthread_setname_np(pthread_self(), "python-main");
-  struct sigaction interrupt;
-  sigaction(SIGINT, NULL, &interrupt);
-  PyConfig config;
-  PyConfig_InitPythonConfig(&config);
-  config.install_signal_handlers = 0;
-  config.parse_argv = 0;
-  config.use_environment = 0; /* a wrong PYTHONHOME would end the host */
-  PyStatus status = PyConfig_SetBytesString(&config, &config.program_name, keeper.python);
-  if (!PyStatus_Exception(status)) status = Py_InitializeFromConfig(&config);
-  PyConfig_Clear(&config);
-  if (PyStatus_Exception(status)) {
-    environment_failed("Python does not start with %s: %s" ADVICE, keeper.python,
-                       status.err_msg ? status.err_msg : "no reason given");
-    stays = true;
-    sem_post(&keeper.booted);
-    return NULL;
-  }
-  check_prefix();
-  stays = failure;
-  shorten_switch_interval();
-  Py_XDECREF(PyImport_ImportModule("threading")); /* before 3.13, the thread that imports it first is the main thread */
-  Py_XDECREF(PyImport_ImportModule("signal"));
-  PyErr_Clear(); /* a broken standard library shows at the next import */
-  sigaction(SIGINT, &interrupt, NULL); /* `import signal` has taken SIGINT from the host */
-  keeper.runs = 1;
-  PyThreadState *mine = PyEval_SaveThread();
-  sem_post(&keeper.booted);
-
-  while (sem_wait(&keeper.leave) && errno == EINTR) {}
-  PyEval_RestoreThread(mine);
-  plugin_leave();
-  sem_post(&keeper.left);
-  for (;;) pause(); /* keeps the GIL: no Python thread runs while C++ destructors do */
-}
-
-static void boot_python(void) {
-  if (Py_IsInitialized()) return;
-  keeper.python = getenv("ARROYO_UDF_PYTHON");
-  if (!keeper.python || !*keeper.python) keeper.python = PLUGIN_PYTHON;
-  if (access(keeper.python, X_OK)) {
-    environment_failed("there is no Python at %s" ADVICE, keeper.python);
-    return;
-  }
-  sem_init(&keeper.booted, 0, 0);
-  sem_init(&keeper.leave, 0, 0);
-  sem_init(&keeper.left, 0, 0);
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  pthread_attr_setstacksize(&attributes, 16 << 20); /* Python 3.13 expects room for deep C recursion */
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before); /* inherited: only the host's threads get signals */
-  pthread_t thread;
-  int refused = pthread_create(&thread, &attributes, keep, NULL);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  pthread_attr_destroy(&attributes);
-  if (refused) {
-    environment_failed("no thread for Python: %s", strerror(refused));
-    lacking = true;
-  } else
-    while (sem_wait(&keeper.booted) && errno == EINTR) {}
-}
-
-/* ---- Leave ----------------------------------------------------------------------------------------------------- */
-
-extern int __cxa_atexit(void (*handler)(void *), void *argument, void *library);
-extern void __cxa_finalize(void *library);
-
-static __thread int registers; /* this thread is inside guard_our_exit */
-
-static void at_exit(void *unused) {
-  (void)unused;
-  static int done;
-  if (registers || __atomic_exchange_n(&done, 1, __ATOMIC_SEQ_CST)) return;
-  sem_post(&keeper.leave);
-  struct timespec end;
-  clock_gettime(CLOCK_REALTIME, &end);
-  end.tv_sec += 2;
-  while (sem_timedwait(&keeper.left, &end) && errno == EINTR) {}
-  usleep(20000); /* for threads inside a library, without the GIL */
-}
-
-/* Exit handlers run last in, first out, and every static C++ object adds one, for its destructor, when first used. So
- * ours is registered again after each call that ran user code, to run first. Other plugins that joined our Python call
- * this too. Objects that rows in flight use for the first time after the last such call are not covered. */
-static void guard_our_exit(void) {
-  static char ours; /* its address serves as a library whose only handler is at_exit */
-  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-  if (pthread_mutex_trylock(&lock)) return;
-  registers = 1;
-  __cxa_finalize(&ours); /* calls the former registration, without effect, and removes it */
-  registers = 0;
-  __cxa_atexit(at_exit, NULL, &ours);
-  pthread_mutex_unlock(&lock);
-}
-
-/* ---- Start: without the GIL ------------------------------------------------------------------------------------ */
-
-/* Called from Python (arroyo_udf_plugin/plugin/entry.py), through cffi. */
-static uintptr_t plugin_descriptor(void) { return (uintptr_t)&DESCRIPTOR; }
-static const char *plugin_parcel(void) { return PARCEL; }
-static const char *plugin_library(void) { return library_path; }
-static const char *plugin_python(void) { return PLUGIN_PYTHON; }
-static uintptr_t plugin_guard(void) { return keeper.runs ? (uintptr_t)&guard_our_exit : 0; }
-static void plugin_set_guard(uintptr_t guard) { guard_exit = (void (*)(void))guard; }
-
-static void import_cffi(void) { /* because cffi would only print its failure */
-  PyGILState_STATE gil = PyGILState_Ensure();
-  PyObject *backend = PyImport_ImportModule("_cffi_backend");
-  if (!backend) environment_failed_with_exception("cffi cannot be imported");
-  Py_XDECREF(backend);
-  PyGILState_Release(gil);
-}
-
-static const arroyo_udf_table *find_core(void) {
-  PyGILState_STATE gil = PyGILState_Ensure();
-  PyObject *module = PyImport_ImportModule("arroyo_udf_plugin._native");
-  PyObject *capsule = module ? PyObject_GetAttrString(module, "TABLE") : NULL;
-  const arroyo_udf_table *table = capsule ? PyCapsule_GetPointer(capsule, CAPSULE) : NULL; /* static in the core */
-  if (!table) {
-    environment_failed_with_exception("arroyo_udf_plugin cannot be imported");
-  } else if (table->magic != ARROYO_UDF_MAGIC) {
-    environment_failed("the installed arroyo_udf_plugin is from before ABI version 1 was final: install a newer one, or "
-                       "build the plugin again");
-    table = NULL;
-  } else if (table->abi_version != ARROYO_UDF_ABI_VERSION || table->table_size < ARROYO_UDF_TABLE_SIZE_1) {
-    environment_failed("built for ABI version %d with a table of %d bytes or more, and the installed arroyo_udf_plugin "
-                       "has version %u with %u: install a newer arroyo_udf_plugin, or build the plugin again",
-                       ARROYO_UDF_ABI_VERSION, ARROYO_UDF_TABLE_SIZE_1, table->abi_version, table->table_size);
-    table = NULL;
-  }
-  Py_XDECREF(capsule);
-  Py_XDECREF(module);
-  PyGILState_Release(gil);
-  return table;
-}
-
-/* Finds the core's table; boots Python if need be. Runs no user code. */
-static void start_python(void) {
-  if (Py_Version >> 16 != PY_VERSION_HEX >> 16) {
-    environment_failed("built for Python %d.%d, and this process has Python %lu.%lu: build it with that one",
-                       PY_MAJOR_VERSION, PY_MINOR_VERSION, Py_Version >> 24, Py_Version >> 16 & 0xff);
-    return;
-  }
-  /* One plugin at a time, until user code runs. The file is an inode that only this process has. */
-  int lock = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-  if (lock >= 0) flock(lock, LOCK_EX);
-  check_room();
-  if (!failure) boot_python();
-  if (!failure) import_cffi();
-  if (!failure) {
-    if (cffi_start_python() < 0) plugin_failed(ARROYO_UDF_INTERNAL, "cffi did not start, see standard error");
-    stays = failure; /* it starts once */
-  }
-  if (lock >= 0) close(lock);
-  if (!failure) found = find_core();
-}
-
-static void start_plugin(void) {
-  if (!found) start_python();
-  if (!found) return;
-  int64_t first = plugin_load();
-  if (guard_exit) guard_exit();
-  if (first < 0) {
-    plugin_failed(ARROYO_UDF_INTERNAL, "its functions were not registered, see standard error");
-    return;
-  }
-  base = (uint32_t)first;
-  __atomic_store_n(&core, found, __ATOMIC_RELEASE);
-}
-
-/* Not PyGILState_Check(): once the process has had a subinterpreter, it returns 1 in every thread. */
-static int holds_gil(void) {
-  if (!Py_IsInitialized()) return 0;
-#if PY_VERSION_HEX >= 0x030D0000
-  return PyThreadState_GetUnchecked() != NULL;
-#elif PY_VERSION_HEX >= 0x030C0000
-  return _PyThreadState_UncheckedGet() != NULL;
-#else
-  PyThreadState *mine = PyGILState_GetThisThreadState(); /* in 3.11 the unchecked one may be another thread's */
-  return mine && mine == _PyThreadState_UncheckedGet();
-#endif
-}
-
-static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
-
-/* Starts Python, and the plugin too if `whole`. The core's table; NULL: see `why_not_started`. */
-static const arroyo_udf_table *start_once(bool whole) {
-  PyThreadState *mine = holds_gil() ? PyEval_SaveThread() : NULL; /* else two first callers could deadlock */
-  pthread_mutex_lock(&starting);
-  if (!(whole ? core : found) && !stays) {
-    failure = 0;
-    free(failure_text);
-    failure_text = NULL;
-    if (whole)
-      start_plugin();
-    else
-      start_python();
-  }
-  const arroyo_udf_table *table = whole ? core : found;
-  pthread_mutex_unlock(&starting);
-  if (mine) PyEval_RestoreThread(mine);
-  return table;
-}
-
-/* The core's table, once the plugin has started. NULL: see `why_not_started`. */
-static const arroyo_udf_table *started(void) {
-  const arroyo_udf_table *table = __atomic_load_n(&core, __ATOMIC_ACQUIRE);
-  return table ? table : start_once(true);
-}
-
-/* The text of the latest failure, for the caller to free; NULL: out of memory. Another thread may have started the plugin
- * since, or may have failed otherwise. */
-static char *why_not_started(arroyo_udf_status *status, bool *retryable) {
-  pthread_mutex_lock(&starting);
-  *status = failure ? failure : ARROYO_UDF_ENVIRONMENT;
-  *retryable = lacking || !failure;
-  char *text = strdup(failure_text ? failure_text : failure ? "out of memory" : "the plugin has started now: call again");
-  pthread_mutex_unlock(&starting);
-  return text;
+/* The text of the latest failure, for the caller to free; NULL: out of memory. */
+static char *why_no_table(arroyo_udf_status *status, bool *retryable) {
+  const inner_table *with = __atomic_load_n(&inner, __ATOMIC_ACQUIRE);
+  return with ? with->why_not_started(status, retryable) : why_not_opened(status, retryable);
 }
 
 /* ---- The table ------------------------------------------------------------------------------------------------- */
@@ -402,7 +78,7 @@ static void free_text(arroyo_udf_error *error) {
 static arroyo_udf_status not_started(arroyo_udf_error *error) {
   arroyo_udf_status status;
   bool retryable;
-  char *text = why_not_started(&status, &retryable);
+  char *text = why_no_table(&status, &retryable);
   refuse(status, text ? text : "out of memory", error);
   if (text && error && error->text == text) {
     error->release = free_text;
@@ -421,36 +97,39 @@ static arroyo_udf_status no_function(arroyo_udf_error *error) {
 
 static const arroyo_udf_descriptor *describe(void) { return &DESCRIPTOR; }
 
+static arroyo_udf_status python_run(uint32_t function, struct ArrowArray *arguments,
+                                    const arroyo_udf_batch_context *context, struct ArrowArray *results,
+                                    const struct ArrowSchema **schema, arroyo_udf_error *error) {
+  const arroyo_udf_table *table = python_table();
+  if (!table) return not_started(error);
+  arroyo_udf_status status = table->run(plugin.base + function, arguments, context, results, schema, error);
+  if (plugin.guard_exit) plugin.guard_exit();
+  return status;
+}
+
 static arroyo_udf_status run(uint32_t function, struct ArrowArray *arguments, const arroyo_udf_batch_context *context,
                              struct ArrowArray *results, const struct ArrowSchema **schema, arroyo_udf_error *error) {
   if (function >= DESCRIPTOR.n_functions) return no_function(error);
-  const arroyo_udf_table *table = started();
-  if (!table) return not_started(error);
-  arroyo_udf_status status = table->run(base + function, arguments, context, results, schema, error);
-  if (guard_exit) guard_exit();
-  return status;
+#ifdef PLUGIN_HAS_NATIVE
+  if (native_functions[function] && !is_worker)
+    return native_run(function, FUNCTIONS[function], arguments, context, results, schema, error, python_run);
+#endif
+  return python_run(function, arguments, context, results, schema, error);
 }
 
 static arroyo_udf_status start(uint32_t function, const arroyo_udf_options *options, arroyo_udf_handle *handle,
                                arroyo_udf_error *error) {
   if (function >= DESCRIPTOR.n_functions) return no_function(error);
-  const arroyo_udf_table *table = started();
+  const arroyo_udf_table *table = python_table();
   if (!table) return not_started(error);
-  arroyo_udf_status status = table->start(base + function, options, handle, error);
-  if (guard_exit) guard_exit();
+  arroyo_udf_status status = table->start(plugin.base + function, options, handle, error);
+  if (plugin.guard_exit) plugin.guard_exit();
   return status;
 }
 
-static const arroyo_udf_c_python PYTHON = {
-    .size = sizeof(arroyo_udf_c_python),
-    .format = PLUGIN_FORMAT,
-    .parcel = PARCEL,
-    .library = library_path,
-    .python = PLUGIN_PYTHON,
-};
-
 static const arroyo_udf_c_opener *opener(arroyo_udf_status *status, arroyo_udf_error *error) {
-  const arroyo_udf_table *table = start_once(false);
+  const inner_table *with = opened();
+  const arroyo_udf_table *table = with ? with->start(false) : NULL;
   const arroyo_udf_c_opener *opener = table ? table->extension(ARROYO_UDF_C_OPENER) : NULL;
   if (!table)
     *status = not_started(error);
@@ -487,24 +166,39 @@ static const arroyo_udf_isolation ISOLATION = {
   (offsetof(arroyo_udf_table, slot) < ARROYO_UDF_TABLE_SIZE_1 || offsetof(arroyo_udf_table, slot) < (table)->table_size)
 #define NOT_A_HANDLE "plugin \"" PLUGIN_NAME "\": not a handle, nothing was started: call start first"
 #define SHOWS_USER_CODE(slot) (offsetof(arroyo_udf_table, slot) == offsetof(arroyo_udf_table, drain_results))
-#define FORWARD(slot, parameters, arguments)                                            \
-  static arroyo_udf_status forward_##slot parameters {                                  \
-    const arroyo_udf_table *table = __atomic_load_n(&core, __ATOMIC_ACQUIRE);           \
-    if (!table) return refuse(ARROYO_UDF_INVALID_STATE, NOT_A_HANDLE, error);           \
-    if (!HAS(table, slot)) return refuse(ARROYO_UDF_NOT_IMPLEMENTED, NO_SLOT(slot), error); \
-    arroyo_udf_status status = table->slot arguments;                                   \
-    if (SHOWS_USER_CODE(slot) && status == ARROYO_UDF_OK && guard_exit) guard_exit();   \
-    return status;                                                                      \
+#define FORWARD(slot, parameters, arguments)                                                        \
+  static arroyo_udf_status forward_##slot parameters {                                              \
+    const arroyo_udf_table *table = __atomic_load_n(&plugin.core, __ATOMIC_ACQUIRE);                \
+    if (!table) return refuse(ARROYO_UDF_INVALID_STATE, NOT_A_HANDLE, error);                       \
+    if (!HAS(table, slot)) return refuse(ARROYO_UDF_NOT_IMPLEMENTED, NO_SLOT(slot), error);         \
+    arroyo_udf_status status = table->slot arguments;                                               \
+    if (SHOWS_USER_CODE(slot) && status == ARROYO_UDF_OK && plugin.guard_exit) plugin.guard_exit(); \
+    return status;                                                                                  \
   }
 #define FORWARDER(slot, parameters, arguments) .slot = forward_##slot,
 
 ARROYO_UDF_C_SLOTS(FORWARD)
 
+static void count_native(uint32_t function, uint64_t *rows, uint64_t *deferred) {
+  *rows = *deferred = 0;
+#ifdef PLUGIN_HAS_NATIVE
+  if (function < DESCRIPTOR.n_functions && native_functions[function]) native_count_rows(function, rows, deferred);
+#endif
+}
+
+static const arroyo_udf_native NATIVE_FUNCTIONS = {
+    .size = sizeof(arroyo_udf_native),
+    .n_functions = sizeof NOT_NATIVE / sizeof *NOT_NATIVE,
+    .reasons = NOT_NATIVE,
+    .count = count_native,
+};
+
 /* Of its own, or of the core's, once the plugin has started. */
 static const void *extension(const char *id) {
   if (id && !strcmp(id, ARROYO_UDF_C_PYTHON)) return &PYTHON;
   if (id && !strcmp(id, "isolation/1")) return &ISOLATION;
-  const arroyo_udf_table *table = __atomic_load_n(&core, __ATOMIC_ACQUIRE);
+  if (id && !strcmp(id, "native/1")) return &NATIVE_FUNCTIONS;
+  const arroyo_udf_table *table = __atomic_load_n(&plugin.core, __ATOMIC_ACQUIRE);
   return table && HAS(table, extension) ? table->extension(id) : NULL;
 }
 

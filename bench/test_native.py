@@ -1,0 +1,74 @@
+"""Functions in Python that are compiled to C, against the same ones written in C, and against Python.
+
+All through the Python host, in batches of 8,192 rows: what differs is the function.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from arroyo_udf_plugin import Function, build, load
+from conftest import BATCH_ROWS, Compare
+
+HERE = Path(__file__).resolve().parent
+N_BATCHES = 40
+
+
+@pytest.fixture(scope="module")
+def native() -> Any:
+    return load(build(HERE / "native.py")).functions
+
+
+@pytest.fixture(scope="module")
+def in_c() -> Any:
+    return load(build(HERE.parent / "examples" / "flights" / "udf.c")).functions
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "goal"),
+    [("mph", ("distance", "air_time"), 1.5), ("tail", ("carrier", "tailnum"), 2.0)],
+)
+def test_against_c(
+    native: Any, in_c: Any, flights: pa.Table, compare: Compare, name: str, columns: tuple[str, str], goal: float
+) -> None:
+    """Against the same function in C, which trusts its arguments more: it checks no zero, and knows no character."""
+    batches = [batch.columns for batch in flights.select(columns).to_batches(BATCH_ROWS)]
+    _compare(compare, f"{name}: native", native[name], in_c[name], "C", batches, goal)
+
+
+def test_one_row_in_a_hundred_is_deferred(native: Any, in_c: Any, compare: Compare) -> None:
+    choices = random.Random(1)
+    names = [["N\u00e9" if choices.random() < 0.01 else "N14228" for _ in range(BATCH_ROWS)] for _ in range(N_BATCHES)]
+    batches = [(pa.array(["UA"] * BATCH_ROWS), pa.array(column)) for column in names]
+    _compare(compare, "tail: native, 1 % deferred", native["tail"], in_c["tail"], "C", batches, 3.0)
+
+
+@pytest.mark.parametrize("name", ["mph", "tail"])
+def test_all_rows_are_deferred(native: Any, compare: Compare, name: str) -> None:
+    """The worst case, which must not be slower than Python: divisions by zero, texts that are not ASCII."""
+    columns = {
+        "mph": (pa.array(range(BATCH_ROWS)), pa.array([0] * BATCH_ROWS)),
+        "tail": (pa.array(["AA"] * BATCH_ROWS), pa.array([f"\u00e9{number}" for number in range(BATCH_ROWS)])),
+    }
+    line, batches = f"{name}: native, all deferred", [columns[name]] * 4
+    _compare(compare, line, native[name], native[f"{name}_python"], "Python", batches, 1.1)
+
+
+def _compare(
+    compare: Compare, line: str, subject: Function, reference: Function, name: str, batches: Any, goal: float
+) -> None:
+    compare(
+        line,
+        lambda: [subject.outcomes(left, right) for left, right in batches],
+        lambda: [reference.outcomes(left, right) for left, right in batches],
+        reference_name=name,
+        n=sum(len(left) for left, _ in batches),
+        unit="ns/row",
+        scale=1e9,
+        goal=goal,
+    )
