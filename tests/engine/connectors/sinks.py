@@ -42,7 +42,8 @@ class StageIn:
 
     def __init__(self, store: Store, history: str) -> None:
         self.store, self.history = store, history
-        self.put, self.get, self.names, self.delete = store.put, store.get, store.names, store.delete
+        self.put, self.write, self.get = store.put, store.write, store.get
+        self.names, self.delete = store.names, store.delete
 
 
 @dataclasses.dataclass
@@ -132,6 +133,8 @@ def connected(uri: str) -> Iterator[Any]:
     else:
         connection = adbc_driver_postgresql.dbapi.connect(uri, autocommit=True)
     with connection, connection.cursor() as cursor:
+        if uri.startswith("sqlite:"):
+            cursor.execute("PRAGMA busy_timeout = 60000")  # others may read
         yield cursor
 
 

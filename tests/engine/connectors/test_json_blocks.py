@@ -134,6 +134,6 @@ def test_usual_lines_are_read_in_native_code(
 ) -> None:
     data = "".join(json.dumps(line) + "\n" for _ in range(1000)).encode()
     reader = JsonReader(io.BytesIO(data).read, "in.jsonl", types)
-    monkeypatch.setattr("arroyo_udf_plugin.engine.connectors.json_lines._parsed", None)  # no line is read alone
+    monkeypatch.setattr("arroyo_udf_plugin.engine.connectors.json_rows.parsed", None)  # no line is read alone
     pieces = list(reader.pieces(list(range(len(line))), 300))
     assert [(first, batch.num_rows) for first, batch, *_ in pieces] == [(1, 300), (301, 300), (601, 300), (901, 100)]

@@ -17,7 +17,15 @@ from sinks import KINDS, ON_SERVERS, World, batch, world
 
 import object_store_server
 from arroyo_udf_plugin import InvalidArgument
-from arroyo_udf_plugin.engine.connectors import database, folder, parts_sink, table, table_target, waiting_rows
+from arroyo_udf_plugin.engine.connectors import (
+    database,
+    folder,
+    parts_sink,
+    staged_rows,
+    table,
+    table_target,
+    waiting_rows,
+)
 from arroyo_udf_plugin.engine.connectors.interface import Json, TransactionalSink
 
 pytestmark = pytest.mark.once
@@ -269,6 +277,9 @@ def test_another_process_goes_on_after_a_crash(visible: World, where: str) -> No
     assert visible.hidden() == []
 
 
+_TRACED = (database, folder, parts_sink, staged_rows, table, table_target, waiting_rows)
+
+
 class Crash(BaseException):
     """From one line on, no other line of the sinks runs."""
 
@@ -276,7 +287,7 @@ class Crash(BaseException):
 class CrashAt:
     """`with CrashAt(n)`: at the n-th line. lines: how many there were."""
 
-    FILES = tuple(str(module.__file__) for module in (database, folder, parts_sink, table, table_target, waiting_rows))
+    FILES = tuple(str(module.__file__) for module in _TRACED)
 
     def __init__(self, line: int) -> None:
         self._line, self.lines = line, 0

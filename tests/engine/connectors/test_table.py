@@ -13,7 +13,8 @@ from sinks import SCHEMA, StageIn, batch, execute, rows_of
 from tables import is_sqlite, with_checkpoints, written
 
 from arroyo_udf_plugin import InvalidArgument
-from arroyo_udf_plugin.engine.connectors import table
+from arroyo_udf_plugin.engine.connectors import staged_rows
+from arroyo_udf_plugin.engine.connectors.interface import Discardable
 from arroyo_udf_plugin.engine.connectors.table import Table
 from arroyo_udf_plugin.engine.execution.store import open_store
 
@@ -256,7 +257,7 @@ def test_a_stray_file_in_the_store_is_left_alone(tmp_path: Path) -> None:
 def test_an_epoch_larger_than_memory_should_hold_goes_to_the_store_meanwhile(
     uri: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(table, "_CHUNK_BYTES", 100)
+    monkeypatch.setattr(staged_rows, "_CHUNK_BYTES", 100)
     sink = with_checkpoints(tmp_path, Table(uri=uri, table=name, key=["a"]), history=name)
     sink.clear(1)
     for number in range(20):
@@ -269,6 +270,31 @@ def test_an_epoch_larger_than_memory_should_hold_goes_to_the_store_meanwhile(
     sink.close()
     assert sorted(row[0] for row in rows_of(uri, name)) == list(range(20))
     assert open_store(str(tmp_path / "stage")).names("") == []
+
+
+def test_the_last_rows_of_an_epoch_are_not_read_back_by_whoever_has_stored_them(
+    uri: str, name: str, tmp_path: Path
+) -> None:
+    """Until they are discarded, or applied: then they are in no memory."""
+    store = open_store(str(tmp_path / "stage"))
+    sink = with_checkpoints(tmp_path, Table(uri=uri, table=name), history=name)
+    sink.clear(1)
+    told = []
+    for epoch in (2, 3):
+        sink.write(batch(epoch))
+        sealed = sink.seal(epoch)
+        assert sealed is not None
+        told.append(sealed.store())
+        (staged,) = store.names("")
+        if epoch == 2:
+            store.delete(staged)
+            sink.apply(epoch, told[0])
+    assert isinstance(sealed, Discardable)
+    sealed.discard()
+    with pytest.raises(InvalidArgument, match="rows of epoch 3 in the checkpoints' store are gone"):
+        sink.apply(3, told[1])
+    sink.close()
+    assert [row[0] for row in rows_of(uri, name)] == [2]
 
 
 def test_a_failure_to_apply_says_that_the_epoch_waits_and_changes_nothing(uri: str, name: str, tmp_path: Path) -> None:

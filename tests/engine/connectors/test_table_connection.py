@@ -105,7 +105,7 @@ def test_connections_that_end_lose_and_double_nothing(
     monkeypatch.setattr("arroyo_udf_plugin.engine.connectors.database.time.sleep", lambda seconds: None)
     sink = with_checkpoints(tmp_path, Table(uri=postgresql, table=name, key=["a"]), history=name)
     sink.clear(1)
-    real_rows, real_once = database.Transaction.rows, database._Connected._once
+    real_rows, real_once = database.Transaction.rows, database.Connected._once
     left = 0
 
     def end(target: database.Transaction) -> None:
@@ -140,7 +140,7 @@ def test_connections_that_end_lose_and_double_nothing(
         return result
 
     left = 1
-    monkeypatch.setattr(database._Connected, "_once", once)
+    monkeypatch.setattr(database.Connected, "_once", once)
     sink.write(batch(6))
     sealed = sink.seal(7)
     assert sealed is not None

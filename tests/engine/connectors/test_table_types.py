@@ -20,6 +20,7 @@ from tables import is_sqlite, written
 from arroyo_udf_plugin import InvalidArgument
 from arroyo_udf_plugin.engine.connectors.cells import Dialect, cell_type
 from arroyo_udf_plugin.engine.connectors.table import Table
+from arroyo_udf_plugin.engine.connectors.table_types import PostgresqlTypes
 
 INTEGERS = [getattr(pa, f"{sign}int{bits}")() for sign in ("", "u") for bits in (8, 16, 32, 64)]
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
@@ -186,6 +187,24 @@ def test_a_value_that_cannot_be_held_is_told_by_its_column_before_its_rows_are_c
     else:
         with pytest.raises(InvalidArgument, match=rf"column 'x'.*: .*{re.escape(text)}"):
             written(uri, name, rows)
+
+
+@given(
+    texts=st.lists(st.none() | st.text(st.sampled_from("a\0é")), max_size=8),
+    part=st.tuples(st.integers(0, 8), st.integers(0, 8)),
+    type_=st.sampled_from([pa.string(), pa.large_string()]),
+)
+def test_the_character_nul_is_found_in_any_part_of_a_column(
+    texts: list[str | None], part: tuple[int, int], type_: pa.DataType
+) -> None:
+    """Also below nulls, where it does no harm."""
+    column = pa.array(texts, type_)
+    validity = pa.array([text is not None and "é" not in text for text in texts], pa.bool_()).buffers()[1]
+    hidden = pa.Array.from_buffers(type_, len(texts), [validity, *column.buffers()[1:]])
+    for values, known in ((column, texts), (hidden, hidden.to_pylist())):
+        start, end = part[0], sum(part)
+        wanted = any("\0" in text for text in known[start:end] if text is not None)
+        assert (PostgresqlTypes().trouble(values[start:end]) is not None) == wanted
 
 
 def test_text_cells_and_dictionaries_are_written_as_their_values(uri: str, name: str) -> None:

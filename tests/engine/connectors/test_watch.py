@@ -90,6 +90,22 @@ def test_with_watch_new_files_are_picked_up(folder: Folder, pattern: str) -> Non
     assert [row["a"] for row in read_all(source)] == ["1", "2", "4", "3"]
 
 
+def test_files_that_appear_late_are_read_whatever_their_names(folder: Folder) -> None:
+    """Also those that appear while nobody looks."""
+    source = folder.source(watch=1.0)
+    (known,) = source.partitions()
+    partition = source.open(known, None)
+    run(lambda: rest(partition))
+    position = partition.position()
+    folder.write("a.csv", "a\n3\n")
+    again = folder.source(watch=1.0)
+    again.check({known: position})
+    assert list(again.partitions()) == [folder.name("a.csv"), folder.name("b.csv")]
+    folder.write("0.csv", "a\n4\n")
+    assert set(again.partitions()) == {folder.name(f"{name}.csv") for name in "ab0"}
+    assert [row["a"] for row in read_all(again, {known: position})] == ["3", "4"]
+
+
 def test_a_new_file_with_other_columns_is_refused_when_it_is_read(folder: Folder) -> None:
     source = folder.source(watch=1.0)
     source.partitions()

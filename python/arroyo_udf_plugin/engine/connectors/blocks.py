@@ -41,7 +41,7 @@ class Blocks:
             if end:
                 return self._taken(end)
             if len(self._rest) > RECORD_BYTES:
-                raise _too_long(self._name)
+                raise too_long(self._name)
         return self._taken(len(self._rest))
 
     def _taken(self, end: int) -> bytes:
@@ -77,7 +77,7 @@ class WithoutComments:
             if kept := b"".join(line + b"\n" for line in lines if self._is_kept(line)):
                 return kept
             if len(self._rest) > RECORD_BYTES:
-                raise _too_long(self._name)
+                raise too_long(self._name)
         last, self._rest = self._rest, b""
         return last if self._is_kept(last) else b""
 
@@ -92,7 +92,7 @@ class WithoutComments:
         return True
 
 
-def _too_long(name: str) -> InvalidArgument:
+def too_long(name: str) -> InvalidArgument:
     return InvalidArgument(
         f"{name}: a row is longer than {RECORD_BYTES >> 20} MiB; is a quote not closed? "
         "(--quote '' reads quotes as text)"

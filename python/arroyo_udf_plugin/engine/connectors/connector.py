@@ -40,6 +40,10 @@ class Form(pydantic.BaseModel):
     def options(self) -> dict[str, str]:
         """Those of CREATE TABLE, without the connector's name."""
 
+    def added_to(self, options: Mapping[str, str]) -> dict[str, str]:
+        """Of a profile: what the options of a table become with its own."""
+        return {**options, **self.options()}
+
 
 class NoOptions(Form):
     def options(self) -> dict[str, str]:
@@ -51,8 +55,9 @@ class CatalogueEntry:
     """The connector in the catalogue of an API.
 
     title, description: for people. table: the form of a table. profile: that of what several tables share, such as an
-    address; None: there are no profiles. secrets: fields of `profile` that are told to workers alone. has_schema: users
-    may name columns. hidden: pages do not offer it. icon: the path of an SVG of 24 by 24.
+    address; None: there are no profiles. A table needs one, unless all of its fields may be left out. secrets: fields
+    of `profile` that are told to workers alone. has_schema: users may name columns. hidden: pages do not offer it.
+    icon: the path of an SVG of 24 by 24.
     """
 
     title: str
@@ -64,13 +69,18 @@ class CatalogueEntry:
     hidden: bool = False
     icon: str = "M4 5h16v14H4z"
 
+    @property
+    def needs_profile(self) -> bool:
+        fields = {} if self.profile is None else self.profile.model_fields
+        return any(field.is_required() for field in fields.values())
+
 
 @dataclass(frozen=True)
 class Connector:
     """name: in WITH (connector = 'name'). source, sink: the models of its sources and sinks; None: it has none.
 
-    lookup: the keys of a `pipeline.Lookup` that say where a table looks, in SQLite or PostgreSQL: `uri` and `table`;
-    None: rows cannot look up others there.
+    lookup: the keys of a `pipeline.Lookup` that say where a table looks, in SQLite, PostgreSQL or Redis: `uri` and
+    `table`; None: rows cannot look up others there. lookup_metadata: what METADATA FROM may name there.
     in_sql: tables of a query may have it. entry: None: the API does not offer it.
     """
 
@@ -78,5 +88,6 @@ class Connector:
     source: type[Input] | None = None
     sink: type[Output] | None = None
     lookup: Callable[[TableOptions], Mapping[str, Any]] | None = None
+    lookup_metadata: tuple[str, ...] = ()
     in_sql: bool = True
     entry: CatalogueEntry | None = None

@@ -15,8 +15,9 @@ import abc
 import contextlib
 import dataclasses
 import os
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -32,6 +33,7 @@ PATIENCE = 120.0  # seconds for a server that restarts
 _FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0
 _BUSY_MS = 10_000  # SQLite itself waits so long for another writer
 _KEYS = "arroyo_udf_keys"  # a temporary table
+_QUERY = "arroyo_udf_query"  # a temporary view
 _Result = TypeVar("_Result")
 
 
@@ -55,11 +57,12 @@ class TableColumn:
 @dataclasses.dataclass(frozen=True)
 class FoundTable:
     """A table. schema: where it is; None: SQLite. columns: by their name as `SqlDatabase.folded` has it. keys: the
-    columns of its unique indexes, in the same way."""
+    columns of its unique indexes, in the same way. is_view: of which no index is known."""
 
     schema: str | None
     columns: dict[str, TableColumn]
     keys: list[frozenset[str]]
+    is_view: bool = False
 
 
 class Transaction:
@@ -90,19 +93,56 @@ class WrongValue(InvalidArgument):
     """A value that a query was given, or has found, is the reason why it failed."""
 
 
-class SqlDatabase(Protocol):
-    """kind: for people. types, reading: of its columns. longest_name: in bytes."""
+class ReadDatabase(Protocol):
+    """What rows are read from. kind: for people. reading: of its columns."""
 
     kind: str
-    types: Types
     reading: ColumnReading
-    longest_name: int | None
 
     def folded(self, name: str) -> str:
         """Equal for names that are the same column."""
 
     def find(self, table: str, patience: float = 0, views: bool = False) -> FoundTable | None:
         """views: whether a view is a table, too. Raises InvalidArgument for what is no table."""
+
+    def find_query(self, query: str, patience: float = 0) -> FoundTable:
+        """What a query answers, as if it were a view. Raises InvalidArgument for what is no query."""
+
+    def typed(self, types: Sequence[pa.DataType], query: str) -> tuple[str, int]:
+        """A query that selects what `reading.expression` says, so that columns have their types whatever is in them.
+        Its order stays if it has a LIMIT. The second: how many rows come before its own."""
+
+    def greater(self, columns: Sequence[str], values: Sequence[int | str], declared: Sequence[str]) -> str:
+        """A condition: that columns, as statements have them, come behind values in their order."""
+
+    def run(
+        self,
+        work: Callable[[Transaction], _Result],
+        patience: float,
+        repeatable: bool = True,
+        again: Sequence[str] = (),
+    ) -> _Result:
+        """Runs a transaction. patience: seconds to try, from the first failure on.
+
+        repeatable: the function itself sees when its work has been committed before. Otherwise a connection that was
+        lost during the commit is an error. again: further SQL states after which to try again.
+        Raises InvalidArgument; WrongValue if other values might succeed; Unreachable.
+        """
+
+    def batches(self, statement: str) -> Generator[pa.RecordBatch, None, None]:
+        """What a query answers, as it comes. Raises InvalidArgument, Unreachable."""
+
+    def cancel(self) -> None:
+        """Ends what is under way, if the database can do that. From any thread."""
+
+    def close(self) -> None: ...
+
+
+class SqlDatabase(ReadDatabase, Protocol):
+    """types: of its columns. longest_name: in bytes."""
+
+    types: Types
+    longest_name: int | None
 
     def matches(
         self,
@@ -122,49 +162,34 @@ class SqlDatabase(Protocol):
     def last_of_each(self, columns: str, table: str, key: str) -> str:
         """A query for rows of a temporary table: those that no later row replaces."""
 
-    def run(
-        self,
-        work: Callable[[Transaction], _Result],
-        patience: float,
-        repeatable: bool = True,
-        again: Sequence[str] = (),
-    ) -> _Result:
-        """Runs a transaction. patience: seconds to try, from the first failure on.
 
-        repeatable: the function itself sees when its work has been committed before. Otherwise a connection that was
-        lost during the commit is an error. again: further SQL states after which to try again.
-        Raises InvalidArgument; WrongValue if other values might succeed.
-        """
-
-    def close(self) -> None: ...
-
-
-def open_database(uri: str, name: str) -> SqlDatabase:
-    """Without a connection yet. name: for error texts, because a URI may have a password.
+def open_database(uri: str, name: str, only_reads: bool = False) -> SqlDatabase:
+    """Without a connection yet. name: for error texts, because a URI may have a password. only_reads: nothing is
+    written, so `run` begins no transaction: each statement has its own.
 
     Raises InvalidArgument for a URI that is none, and for a driver that is not installed.
     """
     where = database_of(uri, name)
     if where.path is None:
-        return _Postgresql(uri, name)
+        return _Postgresql(uri, name, only_reads)
     path = os.path.abspath(where.admitted().path or "")
     if not os.path.isdir(os.path.dirname(path)):
         raise InvalidArgument(f"{name}: the folder {os.path.dirname(path)} does not exist")
-    return _Sqlite(path, name)
+    return _Sqlite(path, name, only_reads)
 
 
-class _Connected(abc.ABC):
-    """The part that both databases share."""
+class Connected(abc.ABC):
+    """The part that all databases share. driver: a module of ADBC."""
 
     kind: str
 
-    def __init__(self, address: str, name: str, driver: str, extra: str) -> None:
+    def __init__(self, address: str, name: str, driver: str, extra: str, only_reads: bool) -> None:
         import importlib
 
-        self._address, self._name = address, name
+        self._address, self._name, self._only_reads = address, name, only_reads
         self._server = address.rpartition("@")[2].partition("?")[0]  # without a password
         try:
-            self._driver = importlib.import_module(f"adbc_driver_{driver}.dbapi")
+            self._driver = importlib.import_module(driver)
         except ModuleNotFoundError as error:
             raise InvalidArgument(
                 f"{name}: {self.kind} needs its driver: pip install 'arroyo_udf_plugin[{extra}]'"
@@ -172,6 +197,8 @@ class _Connected(abc.ABC):
         self._connection: Any = None
         self._disk = current()
         self._committing = False
+        self._guard = threading.Lock()
+        self._cursor: Any = None  # that can be cancelled
 
     def run(
         self,
@@ -206,19 +233,59 @@ class _Connected(abc.ABC):
             time.sleep(wait)
             wait = min(2 * wait, _LONGEST_WAIT)
 
-    def _once(self, work: Callable[[Transaction], _Result]) -> _Result:
+    def batches(self, statement: str) -> Generator[pa.RecordBatch, None, None]:
+        try:
+            self._connect()
+            with self._cancellable() as cursor:
+                cursor.execute(statement)
+                yield from cursor.fetch_record_batch()
+        except (self._driver.Error, OSError, pa.ArrowException) as error:
+            self.close()
+            text = str(error).partition("\n")[0]
+            message = f"{self._name}: {self.kind}: {text}"
+            if isinstance(error, self._driver.Error) and self._passes(error):
+                raise Unreachable(message, f"{self.kind} {self._server}") from error
+            raise InvalidArgument(message) from error
+
+    @contextlib.contextmanager
+    def _cancellable(self) -> Iterator[Any]:
+        """A cursor."""
+        with self._connection.cursor() as cursor:
+            with self._guard:
+                self._cursor = cursor
+            try:
+                yield cursor
+            finally:
+                with self._guard:
+                    self._cursor = None
+
+    def cancel(self) -> None:
+        with self._guard, contextlib.suppress(self._driver.Error):
+            if self._cursor is not None:
+                self._cursor.adbc_cancel()
+
+    def _connect(self) -> None:
         if self._connection is None:
-            self._connection = self._driver.connect(self._address, autocommit=True)
+            self._connection = self._opened()
             with self._connection.cursor() as cursor:
                 self._begun(Transaction(cursor))
+
+    def _once(self, work: Callable[[Transaction], _Result]) -> _Result:
+        self._connect()
+        if self._only_reads:
+            with self._cancellable() as cursor:
+                return work(Transaction(cursor))
         connection = self._connection.adbc_connection
         connection.set_autocommit(False)  # begins a transaction
-        with self._connection.cursor() as cursor:
+        with self._cancellable() as cursor:
             result = work(Transaction(cursor))
         self._committing = True
         self._disk.commit(connection)
         connection.set_autocommit(True)
         return result
+
+    def _opened(self) -> Any:
+        return self._driver.connect(self._address, autocommit=True)
 
     def _begun(self, transaction: Transaction) -> None:  # noqa: B027 (most databases need nothing)
         """Called for each connection."""
@@ -242,14 +309,14 @@ class _Connected(abc.ABC):
                 connection.close()
 
 
-class _Sqlite(_Connected):
+class _Sqlite(Connected):
     kind = "SQLite"
     longest_name: int | None = None
 
-    def __init__(self, path: str, name: str) -> None:
+    def __init__(self, path: str, name: str, only_reads: bool) -> None:
         self.types: Types = SqliteTypes()
         self.reading: ColumnReading = SqliteReading()
-        super().__init__(path, name, "sqlite", "engine")
+        super().__init__(path, name, "adbc_driver_sqlite.dbapi", "engine", only_reads)
 
     def folded(self, name: str) -> str:
         return name.encode().lower().decode()  # ASCII letters only
@@ -263,8 +330,23 @@ class _Sqlite(_Connected):
         kinds = transaction.rows("SELECT type FROM sqlite_master WHERE name = ? COLLATE NOCASE", table)
         if not kinds:
             return None
-        if kinds[0][0] != "table" and not (views and kinds[0][0] == "view"):
-            raise InvalidArgument(f"{self._name}: {table!r} is no table, but has another kind: {kinds[0][0]}")
+        kind = kinds[0][0]
+        if kind != "table" and not (views and kind == "view"):
+            raise InvalidArgument(f"{self._name}: {table!r} is no table, but has another kind: {kind}")
+        return self._columns_and_keys(transaction, table, kind == "view")
+
+    def find_query(self, query: str, patience: float = 0) -> FoundTable:
+        def work(transaction: Transaction) -> FoundTable:
+            transaction.rows(f"CREATE TEMPORARY VIEW {_QUERY} AS {query}")
+            found = self._columns_and_keys(transaction, _QUERY, is_view=True)
+            transaction.rows(f"DROP VIEW temp.{_QUERY}")
+            return found
+
+        if not Path(self._address).exists():
+            raise InvalidArgument(f"{self._name}: there is no file {self._address}")
+        return self.run(work, patience)
+
+    def _columns_and_keys(self, transaction: Transaction, table: str, is_view: bool) -> FoundTable:
         columns, primary = {}, set()
         for name, declared, not_null, filled, key, hidden in transaction.rows(
             'SELECT name, type, "notnull", dflt_value IS NOT NULL, pk, hidden FROM pragma_table_xinfo(?)', table
@@ -282,7 +364,17 @@ class _Sqlite(_Connected):
         ):
             indexes.setdefault(index, set()).add(name and self.folded(name))
         keys = [frozenset(index_columns) for index_columns in indexes.values() if None not in index_columns]
-        return FoundTable(None, columns, [frozenset(primary), *keys])  # type: ignore[list-item]
+        return FoundTable(None, columns, [frozenset(primary), *keys], is_view)  # type: ignore[list-item]
+
+    def typed(self, types: Sequence[pa.DataType], query: str) -> tuple[str, int]:
+        # The driver takes the type of a column from the first rows, and in them there may be nulls alone.
+        return f"SELECT {', '.join(map(example, types))} UNION ALL SELECT * FROM ({query})", 1
+
+    def greater(self, columns: Sequence[str], values: Sequence[int | str], declared: Sequence[str]) -> str:
+        literals = (
+            str(value) if isinstance(value, int) else f"CAST(x'{value.encode().hex()}' AS TEXT)" for value in values
+        )
+        return f"({', '.join(columns)}) > ({', '.join(literals)})"
 
     def matches(
         self,
@@ -322,14 +414,14 @@ class _Sqlite(_Connected):
         return True
 
 
-class _Postgresql(_Connected):
+class _Postgresql(Connected):
     kind = "PostgreSQL"
     longest_name: int | None = 63  # bytes; it would cut the rest off
 
-    def __init__(self, uri: str, name: str) -> None:
+    def __init__(self, uri: str, name: str, only_reads: bool) -> None:
         self.types: Types = PostgresqlTypes()
         self.reading: ColumnReading = PostgresqlReading()
-        super().__init__(uri, name, "postgresql", "postgresql")
+        super().__init__(uri, name, "adbc_driver_postgresql.dbapi", "postgresql", only_reads)
 
     def folded(self, name: str) -> str:
         return name
@@ -364,8 +456,33 @@ class _Postgresql(_Connected):
         ):
             keys.setdefault(index, set()).add(name)
         return FoundTable(
-            schema, {name: TableColumn(*rest) for name, *rest in columns}, [*map(frozenset, keys.values())]
+            schema,
+            {name: TableColumn(*rest) for name, *rest in columns},
+            [*map(frozenset, keys.values())],
+            kind not in ("r", "p"),
         )
+
+    def find_query(self, query: str, patience: float = 0) -> FoundTable:
+        def work(transaction: Transaction) -> FoundTable:
+            names = transaction.table(f"SELECT * FROM ({query}\n) AS t LIMIT 0").schema.names
+            types = ", ".join(f"pg_typeof(t.{quoted(name)})::text" for name in names)
+            declared = transaction.rows(
+                f"SELECT {types} FROM (SELECT 1) AS one LEFT JOIN (SELECT * FROM ({query}\n) AS q LIMIT 0) AS t ON true"
+            )[0]
+            columns = {
+                name: TableColumn(type_, not_null=False, optional=True, generated=False)
+                for name, type_ in zip(names, declared, strict=True)
+            }
+            return FoundTable(None, columns, [], is_view=True)
+
+        return self.run(work, patience)
+
+    def typed(self, types: Sequence[pa.DataType], query: str) -> tuple[str, int]:
+        return query, 0
+
+    def greater(self, columns: Sequence[str], values: Sequence[int | str], declared: Sequence[str]) -> str:
+        literals = (_literal(value, type_) for value, type_ in zip(values, declared, strict=True))
+        return f"({', '.join(columns)}) > ({', '.join(literals)})"
 
     def matches(
         self,
@@ -407,3 +524,8 @@ class _Postgresql(_Connected):
 
     def _is_undone(self, error: Any) -> bool:
         return bool(error.sqlstate)
+
+
+def _literal(value: int | str, declared: str) -> str:
+    text = str(value).replace("\\", "\\\\").replace("'", "''")  # E: whatever standard_conforming_strings says
+    return f"CAST(E'{text}' AS {declared})"

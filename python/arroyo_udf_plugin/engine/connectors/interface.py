@@ -18,9 +18,9 @@ next epoch's rows are written; not two of them at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import IO, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -34,8 +34,9 @@ class Partition(Protocol):
     """A part of a source, read in order."""
 
     async def read(self) -> Rows | None:
-        """The next rows, at most `BATCH_ROWS` and at least one; None: there are no more, ever. It may wait (a rate, a
-        pipe); it may be cancelled while it waits, and then has lost nothing. Raises InvalidArgument."""
+        """The next rows, at most `BATCH_ROWS`; without rows: the position alone has moved. None: there are no more,
+        ever. It may wait (a rate, a pipe); it may be cancelled while it waits, and then has lost nothing. Raises
+        InvalidArgument."""
 
     def position(self) -> Json:
         """Of the row that the next `read` begins with. With `"end": True` the partition has been read: it stays as it
@@ -49,11 +50,32 @@ def has_ended(position: Json) -> bool:
     return position.get("end") is True
 
 
+Unit = Literal["bytes", "messages", "seconds"]
+
+
+class Gauge(NamedTuple):
+    """A number of what is read, as of now, which rises and falls. name: such as "lag", the same for all partitions."""
+
+    name: str
+    value: float
+    unit: Unit
+
+
+@runtime_checkable
+class Measuring(Protocol):
+    """What a partition has, too, if it can tell such numbers. Metrics have their sums over the partitions of a
+    source."""
+
+    def gauges(self) -> Sequence[Gauge]:
+        """Those that are known. Called in another thread, which it does not hold up, so it asks nobody."""
+
+
 class Source(Protocol):
     """name: for people, such as "impulse" or "data/*.csv". schema: of all rows.
 
     resumable: partitions can be opened at a position. Otherwise checkpoints are refused by name.
     side_by_side: a slice reads all its partitions in turn (impulse); otherwise one after another, by name (files).
+        Each of them has its own watermark, and is idle by itself.
     watch: seconds after which to ask for new partitions; None: there will be none.
     rows: the number of all rows; None: unknown.
     """
@@ -79,6 +101,15 @@ class Source(Protocol):
     def close(self) -> None: ...
 
 
+@runtime_checkable
+class Announcing(Protocol):
+    """What a source has, too, if it tells others how far it has come."""
+
+    def announce(self, positions: Mapping[str, Json]) -> None:
+        """An epoch with these positions is committed. Called in another thread, which it does not hold up. Nothing
+        depends on it, so it raises nothing."""
+
+
 class Stage(Protocol):
     """Where a sink keeps rows of epochs that are not applied yet, if it has no place of its own: in the store of the
     checkpoints. All sinks and slices of a pipeline share it, so names begin with the sink's. Names are relative, with
@@ -92,6 +123,9 @@ class Stage(Protocol):
 
     def put(self, name: str, data: bytes) -> None:
         """Durable when it returns."""
+
+    def write(self, name: str, write: Callable[[IO[bytes]], None]) -> None:
+        """As `put`, of what `write` writes, at least a byte. It is not in memory as a whole."""
 
     def get(self, name: str) -> bytes:
         """Raises FileNotFoundError."""

@@ -65,7 +65,9 @@ class NativeJson:
         n_rows = body.count(b"\n") + 1
         # A line that begins and ends with a brace has whole objects: none goes on in the next line.
         are_objects = body.startswith(b"{") and body.endswith(b"}") and body.count(b"}\n{") == n_rows - 1
-        if not self._is_able or len(block) < LEAST or not are_objects or (self._ignores and _has_odd_values(body)):
+        if not self._is_able or len(block) < LEAST or not are_objects:
+            return None
+        if self._ignores and _has_odd_values(body, n_rows):
             return None
         try:
             body.decode()
@@ -110,11 +112,11 @@ def _are_exact(floats: pa.Array) -> bool:
     return is_small and not pc.any(pc.equal(floats.view(pa.int64()), -(2**63))).as_py()
 
 
-def _has_odd_values(body: bytes) -> bool:
-    """Whether pyarrow may pass over a value that is none for Python."""
+def _has_odd_values(body: bytes, n_rows: int) -> bool:
+    """Whether pyarrow may pass over a value that is none for Python. Each row begins with a brace."""
     if b"NaN" in body or b"Inf" in body:
         return True
-    if body.count(b"[") + body.count(b"{") <= _DEPTH:
+    if body.count(b"[") + body.count(b"{") - n_rows < _DEPTH:
         return False
     lines = pa.array(body.split(b"\n"), pa.binary())
     opening = pc.add(pc.count_substring(lines, "["), pc.count_substring(lines, "{"))

@@ -29,8 +29,8 @@ _PER_DAY = {"s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6}
 _FIRST_DAY, _LAST_DAY = -719_528, 2_932_896  # of the years 0 to 9999
 
 
-class JsonWriter:
-    """Lines of JSON. write: takes bytes. Raises InvalidArgument for columns that JSON cannot hold.
+class JsonTexts:
+    """Rows as texts of JSON. Raises InvalidArgument for columns that JSON cannot hold.
 
     timestamps, decimals: columns and fields of these types are written so, see `options.Writing`; shown, too.
     json_columns: of texts that are JSON: they are written as that, and what is no JSON as a string.
@@ -38,7 +38,6 @@ class JsonWriter:
 
     def __init__(
         self,
-        write: Callable[[Any], object],
         name: str,
         schema: pa.Schema,
         timestamps: str | None = None,
@@ -46,7 +45,7 @@ class JsonWriter:
         json_columns: Collection[str] = (),
         shown: bool = False,
     ) -> None:
-        self._write, self._name, self._names = write, name, schema.names
+        self._name, self._names = name, schema.names
         self._json = [field.name in json_columns for field in schema]
         for column in json_columns:
             if not _is_text(type_ := schema.field(index_of(schema, column, f"{name}: ")).type):
@@ -65,15 +64,8 @@ class JsonWriter:
                     f"or in SQL a text, such as encode({field.name}, 'hex')"
                 )
 
-    def write(self, table: pa.Table) -> None:
-        for batch in table.to_batches():
-            if batch.num_rows:
-                self._write(self._lines(batch))
-
-    def close(self) -> None:
-        """Nothing is held back."""
-
-    def _lines(self, batch: pa.RecordBatch) -> pa.Buffer:
+    def of(self, batch: pa.RecordBatch, end: str = "") -> pa.LargeStringArray:
+        """end: behind each row."""
         pieces = []
         for at, (name, column) in enumerate(zip(self._names, batch.columns, strict=True)):
             try:
@@ -83,7 +75,22 @@ class JsonWriter:
             except _NoYear as error:
                 raise InvalidArgument(f"cannot write {self._name}: column {name!r}: {error}") from None
             pieces += [_large(("," if at else "{") + _encode(name) + ":"), texts]
-        return end_to_end(_joined(*pieces, _large("}\n")))
+        return _joined(*pieces, _large("}" + end))
+
+
+class JsonWriter:
+    """Lines of JSON. write: takes bytes. Everything else is as `JsonTexts` has it."""
+
+    def __init__(self, write: Callable[[Any], object], name: str, schema: pa.Schema, *how: Any, **more: Any) -> None:
+        self._write, self._rows = write, JsonTexts(name, schema, *how, **more)
+
+    def write(self, table: pa.Table) -> None:
+        for batch in table.to_batches():
+            if batch.num_rows:
+                self._write(end_to_end(self._rows.of(batch, "\n")))
+
+    def close(self) -> None:
+        """Nothing is held back."""
 
 
 def _each_once(names: Sequence[str]) -> list[str]:

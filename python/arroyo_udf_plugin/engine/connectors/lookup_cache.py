@@ -27,8 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...host.ordinals import ordinals
-from .lookup_queries import LookupQueries, QueryAnswer
-from .lookup_table import LookupTable
+from .lookup_queries import KeyedTable, LookupQueries, QueryAnswer
 
 _PIECE_BYTES = 1 << 30  # put together; the offsets of texts end at 2 GiB
 _ENTRY_BYTES = 350  # of Python's objects, for each key
@@ -141,7 +140,7 @@ class _Generation:
 class Lookups:
     """A table with its cache. size, age: of the cache, in bytes and seconds. now: a clock."""
 
-    def __init__(self, table: LookupTable, size: int, age: float, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, table: KeyedTable, size: int, age: float, now: Callable[[], float] = time.monotonic) -> None:
         self._queries = LookupQueries(table)
         self._schema, self._size, self._age, self._now = table.schema, size, age, now
         self._young, self._old = self._new(), self._new()

@@ -19,14 +19,43 @@ import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from typing import Protocol
 
 import pyarrow as pa
 
 from ...errors import InvalidArgument
 from .database import WrongValue
-from .lookup_table import LookupTable, OpenLookup
 
 Keys = Sequence[pa.Array]
+
+
+class OpenTable(Protocol):
+    """See `lookup_table.OpenLookup`."""
+
+    def rows(self, keys: Keys) -> tuple[pa.RecordBatch, pa.Array]: ...
+
+    def close(self) -> None: ...
+
+
+class KeyedTable(Protocol):
+    """What a lookup asks: see `lookup_table.LookupTable`."""
+
+    @property
+    def table(self) -> str: ...
+
+    @property
+    def keys(self) -> Mapping[str, str]: ...
+
+    @property
+    def key_types(self) -> Sequence[pa.DataType]: ...
+
+    @property
+    def columns(self) -> Sequence[str]: ...
+
+    @property
+    def schema(self) -> pa.Schema: ...
+
+    def open(self) -> OpenTable: ...
 
 
 @dataclass(frozen=True)
@@ -48,7 +77,7 @@ class QueryAnswer:
 
 
 class LookupQueries:
-    def __init__(self, table: LookupTable) -> None:
+    def __init__(self, table: KeyedTable) -> None:
         self._table = table
         self._thread: threading.Thread | None = None
         self._queue: queue.SimpleQueue[tuple[Keys, Future[QueryAnswer]] | None] = queue.SimpleQueue()
@@ -56,7 +85,7 @@ class LookupQueries:
         self._is_idle.set()
 
     def ask(self, keys: Keys) -> Future[QueryAnswer]:
-        """keys: as `OpenLookup.rows` takes them, each of them once. Raises InvalidArgument."""
+        """keys: as `OpenTable.rows` takes them, each of them once. Raises InvalidArgument."""
         if self._thread is None:
             work = threading.Thread(
                 target=self._work, args=(self._table.open(),), daemon=True, name="arroyo-udf-lookup"
@@ -75,12 +104,12 @@ class LookupQueries:
         if self._thread is not None and self._is_idle.is_set():
             self._thread.join()
 
-    def _work(self, opened: OpenLookup) -> None:
+    def _work(self, opened: OpenTable) -> None:
         with contextlib.closing(opened):
             while self._answer_next(opened):
                 pass
 
-    def _answer_next(self, opened: OpenLookup) -> bool:
+    def _answer_next(self, opened: OpenTable) -> bool:
         """False: there is no more. It keeps no answer, which may be large, until the next query."""
         asked = self._queue.get()
         if asked is None:
@@ -100,7 +129,7 @@ class LookupQueries:
 
 
 def _look_up(
-    opened: OpenLookup, keys: Keys, places: Sequence[int], found: list[FoundRows], failed: dict[int, str]
+    opened: OpenTable, keys: Keys, places: Sequence[int], found: list[FoundRows], failed: dict[int, str]
 ) -> None:
     """Adds what is found for the keys in these places."""
     whole = len(places) == len(keys[0])

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from ...errors import InvalidArgument
 from .cells import CellType
-from .database import PATIENCE, FoundTable, SqlDatabase, Transaction, WrongValue, open_database, quoted
+from .database import PATIENCE, FoundTable, ReadDatabase, SqlDatabase, Transaction, WrongValue, open_database, quoted
 from .lookup_types import values
 
 
@@ -73,7 +73,7 @@ def lookup_table(
         existing = database.find(table, views=True)
         if existing is None:
             raise InvalidArgument(f"{name}: there is no such table in the database: make it, or name another one")
-        checked = _Checked(database, existing, types, name)
+        checked = CheckedColumns(database, existing, types, name)
         if columns is None:
             folded = {database.folded(column) for column in keys}
             columns = {column: column for column in existing.columns if column not in folded}
@@ -91,11 +91,12 @@ def lookup_table(
         database.close()
 
 
-class _Checked:
-    """A table's columns, with the types in which they are wanted. Raises InvalidArgument."""
+class CheckedColumns:
+    """A table's columns, with the types in which they are wanted; others have those of the database. Raises
+    InvalidArgument."""
 
     def __init__(
-        self, database: SqlDatabase, existing: FoundTable, types: Mapping[str, pa.DataType], name: str
+        self, database: ReadDatabase, existing: FoundTable, types: Mapping[str, pa.DataType], name: str
     ) -> None:
         self._database, self._existing, self._types, self._name = database, existing, types, name
         self._reading = database.reading

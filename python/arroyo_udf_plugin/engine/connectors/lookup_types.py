@@ -39,6 +39,10 @@ class ColumnReading(Protocol):
     def key(self, declared: str, given: pa.DataType) -> pa.DataType | None:
         """The type in which values of a type are compared with a column. None: they cannot be."""
 
+    def ordered(self, declared: str) -> pa.DataType | None:
+        """The type in which a column is read by whose order rows are read, so that no digit is lost. None: by its order
+        they are not."""
+
 
 def values(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.Array:
     """What was selected with `ColumnReading.expression`. Raises ValueError for values that are none of this type."""
@@ -86,6 +90,9 @@ class SqliteReading:
         if _is.is_string(wanted) or _is.is_decimal128(wanted) or _is.is_date32(wanted) or _is.is_timestamp(wanted):
             return f"CAST({column} AS TEXT)" if affinity in ("TEXT", "NUMERIC", "BLOB") else None
         return None
+
+    def ordered(self, declared: str) -> pa.DataType | None:
+        return {"INTEGER": pa.int64(), "TEXT": pa.string(), "NUMERIC": pa.string()}.get(affinity_of(declared))
 
     def key(self, declared: str, given: pa.DataType) -> pa.DataType | None:
         affinity = affinity_of(declared)
@@ -150,6 +157,15 @@ class PostgresqlReading:
         if held is None:
             return f"{column}::text" if _is.is_string(wanted) else None
         return column if _holds(held, wanted) else None
+
+    def ordered(self, declared: str) -> pa.DataType | None:
+        if _NUMERIC.fullmatch(declared):
+            return pa.string()
+        held = self.natural(declared)
+        is_ordered = held is not None and (
+            _is.is_integer(held) or _is_text(held) or _is.is_date32(held) or _is.is_timestamp(held)
+        )
+        return held if is_ordered and declared not in _JSON else None
 
     def key(self, declared: str, given: pa.DataType) -> pa.DataType | None:
         declared = _LENGTH.sub("", declared)

@@ -59,9 +59,9 @@ class PartsSink:
         self._slice, self._staged, self._limits = slice, staged, limits
         self._numbers = itertools.count()  # also of `beside`, in another thread
         self._generation = 0
-        self._part: _Part | None = None
-        self._complete: list[_Part] = []
-        self._open: list[_Part] = []  # all that are not durable
+        self._part: WrittenPart | None = None
+        self._complete: list[WrittenPart] = []
+        self._open: list[WrittenPart] = []  # all that are not durable
         self._lock = threading.Lock()  # a part without checkpoints may end by time, in another thread
         self._timer: threading.Timer | None = None
         self._failure: Exception | None = None
@@ -86,12 +86,12 @@ class PartsSink:
                 if part.rows == self._limits.rows or part.file.n_bytes >= self._limits.bytes:
                     self._end()
 
-    def _begun(self) -> _Part:
+    def _begun(self) -> WrittenPart:
         if self._staged:
             name = self.staged_name(self._ending)
         else:
             name = f"part-{self._slice:03}-{next(self._numbers):06}{self._ending}"
-        part = _Part(self._folder, name, self._schema, self._writing)
+        part = WrittenPart(self._folder, name, self._schema, self._writing)
         self._open = [*(open_part for open_part in self._open if not open_part.is_kept), part]
         if self._limits.seconds is not None:
             self._timer = threading.Timer(self._limits.seconds, self._expire, [part])
@@ -103,7 +103,7 @@ class PartsSink:
         """A new one, of a file that `clear` removes if its epoch is never committed."""
         return f".staged-{self._generation:09}-{self._slice:03}-{next(self._numbers):06}{ending}"
 
-    def _expire(self, part: _Part) -> None:
+    def _expire(self, part: WrittenPart) -> None:
         with self._lock:
             if self._part is part:
                 try:
@@ -226,11 +226,11 @@ def _shown(epoch: int, stored: Json) -> dict[str, str]:
     return {hidden: f"{start}-{number:03}{end}{stored['ending']}" for number, (hidden, end) in enumerate(parts)}
 
 
-class _Part:
-    """A file that is being written."""
+class WrittenPart:
+    """A file that is being written. size: in bytes, when it has ended."""
 
     def __init__(self, folder: Folder, name: str, schema: pa.Schema, writing: Writing) -> None:
-        self.name, self.rows, self.is_ended, self.is_kept = name, 0, False, False
+        self.name, self.rows, self.size, self.is_ended, self.is_kept = name, 0, 0, False, False
         self._folder = folder
         self._failure: Exception | None = None
         self.file = FileSink(folder.path(name), schema, writing, name=folder.place, disk=folder.disk, durable=False)
@@ -242,6 +242,8 @@ class _Part:
     def end(self) -> None:
         """Closes the file, under its name: an epoch may have more parts than a process may have open."""
         if not self.is_ended:
+            self.file.finish()
+            self.size = self.file.n_bytes
             self.file.__exit__(None, None, None)
             self.is_ended = True
 
@@ -273,7 +275,7 @@ class _Part:
 
 
 class _SealedParts:
-    def __init__(self, parts: list[_Part], stored: Json) -> None:
+    def __init__(self, parts: list[WrittenPart], stored: Json) -> None:
         self._parts, self._stored = parts, stored
 
     def store(self) -> Json:

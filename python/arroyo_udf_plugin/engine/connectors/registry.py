@@ -22,9 +22,15 @@ from typing import get_args
 import pydantic
 
 from ...errors import printable
-from . import blackhole, filesystem, impulse, preview, single, standard_input, standard_output, table
+from . import adbc, blackhole, filesystem, impulse, preview, single, standard_input, standard_output, table
+from .changes.postgresql_cdc import CONNECTOR as POSTGRESQL_CDC
 from .connector import CatalogueEntry, Connector, Form
+from .delta.connector import CONNECTOR as DELTA
 from .described import Input, Output
+from .http.connector import CONNECTORS as HTTP
+from .kafka.connector import CONNECTOR as KAFKA
+from .redis.connector import CONNECTOR as REDIS
+from .tail.connector import CONNECTOR as TAIL
 
 GROUP = "arroyo_udf_plugin.connectors"
 _MEMORY = "memory"
@@ -32,10 +38,17 @@ OWN = (
     impulse.CONNECTOR,
     filesystem.CONNECTOR,
     single.CONNECTOR,
+    TAIL,
     standard_input.CONNECTOR,
     standard_output.CONNECTOR,
     blackhole.CONNECTOR,
     *table.CONNECTORS,
+    adbc.CONNECTOR,
+    KAFKA,
+    POSTGRESQL_CDC,
+    REDIS,
+    *HTTP,
+    DELTA,
     preview.CONNECTOR,
 )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -38,11 +38,12 @@ _Reader = DelimitedReader | JsonReader | TextReader | TypedReader
 
 @dataclasses.dataclass(frozen=True)
 class Rows:
-    """Consecutive rows of one file.
+    """Consecutive rows of one file, or of what is like a file.
 
     file: its name; "-": standard input.
     first: the number of the batch's first row in its file, counted from 1. CSV: without the header; newline JSON: the
         line.
+    numbers: of all rows (uint64), if they do not follow one another. None: they do.
     batch: at most `BATCH_ROWS` rows, in the source's schema.
     refused: rows that could not be read (some of their cells are null), by position in the batch: the error's text.
     block: of a text file, in which they are: reading can go on from there. None: only from the file's start.
@@ -53,13 +54,15 @@ class Rows:
     batch: pa.RecordBatch
     refused: Mapping[int, str] = dataclasses.field(default_factory=dict)
     block: TextBlock | None = None
+    numbers: pa.Array | None = None
 
     def first_rows(self, most: int) -> Rows:
         """At most so many of them."""
         if self.batch.num_rows <= most:
             return self
         refused = {at: why for at, why in self.refused.items() if at < most}
-        return dataclasses.replace(self, batch=self.batch.slice(0, most), refused=refused)
+        numbers = None if self.numbers is None else self.numbers.slice(0, most)
+        return dataclasses.replace(self, batch=self.batch.slice(0, most), refused=refused, numbers=numbers)
 
 
 class OpenFile:
@@ -188,7 +191,7 @@ class FileSource:
         places = self._places_in(file, opened.reader.schema)
         with readable(file):
             for piece in opened.reader.pieces(places, BATCH_ROWS, start, block):
-                yield self._typed(file.name, piece)
+                yield in_schema(file.name, piece, self.schema, self.inferred)
 
     def close(self) -> None:
         for stream in self._streams.values():
@@ -289,18 +292,17 @@ class FileSource:
                 raise InvalidArgument(f"{file.name}: column {theirs.name!r} {why} (as {first} has it)")
         return places
 
-    def _typed(self, name: str, piece: Piece) -> Rows:
-        """A piece in the source's schema."""
-        first, batch, refused, block = piece
-        columns = []
-        for column, field in zip(batch.columns, self.schema, strict=True):
-            if column.type != field.type:
-                cast = argument(column, field)
-                column = cast.array
-                hint = (
-                    f" (the first rows are; --types {field.name}=str keeps text)" if field.name in self.inferred else ""
-                )
-                for at, why in cast.refused.items():
-                    refused.setdefault(at, f"column {field.name!r}: {why}{hint}")
-            columns.append(column)
-        return Rows(name, first, pa.RecordBatch.from_arrays(columns, schema=self.schema), refused, block)
+
+def in_schema(name: str, piece: Piece, schema: pa.Schema, inferred: Collection[str] = ()) -> Rows:
+    """A piece of a file with a schema's types. inferred: columns that have theirs by the first rows."""
+    first, batch, refused, block = piece
+    columns = []
+    for column, field in zip(batch.columns, schema, strict=True):
+        if column.type != field.type:
+            cast = argument(column, field)
+            column = cast.array
+            hint = f" (the first rows are; --types {field.name}=str keeps text)" if field.name in inferred else ""
+            for at, why in cast.refused.items():
+                refused.setdefault(at, f"column {field.name!r}: {why}{hint}")
+        columns.append(column)
+    return Rows(name, first, pa.RecordBatch.from_arrays(columns, schema=schema), refused, block)

@@ -13,10 +13,6 @@ Assumes: nobody changes the table's columns meanwhile, nor a row of `arroyo_udf_
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import hashlib
-import itertools
-import re
 import urllib.parse
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -32,15 +28,17 @@ from .described import Output, Several
 from .interface import Fate, Json, LaterRows, Sealed, Stage, later_epochs
 from .lookup_table import lookup_table
 from .schemas import index_of
+from .staged_rows import StagedRows
+from .table_changes import TableChanges
 from .table_options import TableOptions, chosen, period_seconds
+from .table_source import TableInput
 from .table_target import EPOCHS, Target
-
-_CHUNK_BYTES = 64 << 20
-_CHUNK = re.compile(r"(\d+)-\d+-\d+\.arrows")
 
 
 class Table(Output):
     """A table in SQLite or PostgreSQL."""
+
+    later: ClassVar[frozenset[str]] = frozenset({"operation"})
 
     type: Literal["table"] = "table"
 
@@ -59,12 +57,23 @@ class Table(Output):
     columns: Several[str] | None = None
     """Those to write; otherwise all."""
 
+    operation: str | None = None
+    """A column that says what becomes of the row with the same key: `c`, `r` or `u` put the row there, `d` removes it,
+    and `t` removes all rows. Needs `key`."""
+
+    @pydantic.model_validator(mode="after")
+    def _has_a_key(self) -> Self:
+        if self.operation is not None and not self.key:
+            raise ValueError("operation needs key: columns of a unique index, by which rows are found")
+        return self
+
     @classmethod
     def of_table(cls, options: TableOptions) -> Self:
         return cls(
             uri=options.need("uri", "sqlite:flights.db"),
             table=options.text("table") or options.table,
             key=options.primary_key,
+            operation=options.text("operation"),
         )
 
     @property
@@ -82,6 +91,8 @@ class Table(Output):
         return TableSink(self._opened(schema, name), slice, stage, pipeline, name)
 
     def shown(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        if self.operation is not None:
+            raise InvalidArgument("a table whose rows have operations does not have the rows that were written")
         types = dict(zip(schema.names, schema.types, strict=True))
         name = "the table"
         with contextlib.closing(open_database(self.uri, name)) as database:
@@ -94,11 +105,15 @@ class Table(Output):
 
     def _opened(self, schema: pa.Schema, name: str) -> Target:
         name = f"{name} ({self.table})"
-        if self.columns is not None:
+        changes = None
+        if self.operation is not None:
+            changes = TableChanges(schema, self.operation, self.key, self.columns, name)
+            schema = changes.schema
+        elif self.columns is not None:
             schema = pa.schema([schema.field(index_of(schema, column, f"{name}: ")) for column in self.columns])
         database = open_database(self.uri, name)
         try:
-            return Target(database, self.table, schema, tuple(self.key), self.create, name)
+            return Target(database, self.table, schema, tuple(self.key), self.create, name, changes)
         except BaseException:
             database.close()
             raise
@@ -125,13 +140,33 @@ def _size(text: str) -> int:
 _Text = Annotated[str, pydantic.Field(pattern=r"^[^\x00-\x1f\x7f]*$", max_length=4000)]
 
 
-class _Form(Form):
-    example: ClassVar[Mapping[str, Any]] = {"table": "rows"}
+_OF_SOURCES = ("key", "updated_at", "every", "overlap")
 
+
+class _Form(Form):
+    example: ClassVar[Mapping[str, Any]] = {"type": "source", "table": "rows", "key": "id", "every": "10 s"}
+
+    type: Literal["sink", "source"] = "sink"
     table: Annotated[_Text | None, pydantic.Field(min_length=1, title="Table, if it has another name")] = None
+    key: Annotated[_Text | None, pydantic.Field(min_length=1, title="Source: columns that are unique together")] = None
+    updated_at: Annotated[_Text | None, pydantic.Field(min_length=1, title="Source: column with the last change")] = (
+        None
+    )
+    every: Annotated[_Text | None, pydantic.Field(min_length=1, title="Source: time between two looks")] = None
+    overlap: Annotated[_Text | None, pydantic.Field(min_length=1, title="Source: how late rows may be")] = None
+
+    @pydantic.model_validator(mode="after")
+    def _are_of_a_source(self) -> Self:
+        if self.type == "sink" and (given := [name for name in _OF_SOURCES if getattr(self, name) is not None]):
+            raise ValueError(f"{given[0]} is of a source: leave it out, or write type = source")
+        return self
+
+    def table_type(self) -> Literal["source", "sink"]:
+        return self.type
 
     def options(self) -> dict[str, str]:
-        return {} if self.table is None else {"table": self.table}
+        given = {name: getattr(self, name) for name in ("type", "table", *_OF_SOURCES)}
+        return {name: value for name, value in given.items() if value is not None}
 
 
 class _Address(Form):
@@ -162,7 +197,7 @@ class _SqliteAddress(_Address):
 
 def _of_database(name: str, title: str, address: type[_Address]) -> Connector:
     entry = CatalogueEntry(title, f"A table of a {title} database", _Form, profile=address, secrets=("uri",))
-    return Connector(name, sink=Table, lookup=_lookup, entry=entry)
+    return Connector(name, source=TableInput, sink=Table, lookup=_lookup, entry=entry)
 
 
 CONNECTORS = (
@@ -176,81 +211,50 @@ class TableSink:
 
     def __init__(self, target: Target, slice: int, stage: Stage | None, pipeline: str, name: str) -> None:
         self.name = name
-        self._target, self._slice, self._stage, self._pipeline = target, slice, stage, pipeline
-        self._folder = f"table-{urllib.parse.quote(name, safe='')}/"
-        self._numbers = itertools.count()
-        self._generation = 0
-        self._staged: list[Json] = []
-        self._waiting: list[pa.Table] = []
-        self._waiting_bytes = 0
+        self._target, self._stage, self._pipeline = target, stage, pipeline
+        self._staged = None if stage is None else StagedRows(stage, "table", name, slice, target.name)
         self._prepared = False
 
     def write(self, batch: pa.RecordBatch) -> None:
         rows = self._target.converted(batch)
-        if self._stage is None:
-            self._prepare()
-            self._target.database.run(
-                lambda transaction: self._target.insert(transaction, rows), PATIENCE, repeatable=False
-            )
+        if self._staged is not None:
+            self._staged.add(rows)
             return
-        self._waiting.append(rows)
-        self._waiting_bytes += rows.nbytes
-        if self._waiting_bytes >= _CHUNK_BYTES:
-            self._staged.append(self._chunk().stored(self._stage))
-
-    def _chunk(self) -> _Chunk:
-        """The rows that wait."""
-        rows, self._waiting, self._waiting_bytes = self._waiting, [], 0
-        name = f"{self._folder}{self._generation:09}-{self._slice:03}-{next(self._numbers):06}.arrows"
-        return _Chunk(name, rows)
+        self._prepare()
+        self._target.database.run(
+            lambda transaction: self._target.insert(transaction, rows), PATIENCE, repeatable=False
+        )
 
     def seal(self, epoch: int) -> Sealed | None:
-        assert self._stage is not None
-        staged, self._staged = self._staged, []
-        last = self._chunk() if self._waiting else None
-        return _SealedRows(self._stage, self._slice, staged, last) if staged or last else None
+        assert self._staged is not None
+        return self._staged.seal()
 
     def apply(self, epoch: int, stored: Json) -> None:
-        assert self._stage is not None
-        stage = self._stage
+        assert self._staged is not None
         try:
-            self._target.database.run(lambda transaction: self._apply(transaction, stage, epoch, stored), PATIENCE)
+            self._target.database.run(lambda transaction: self._apply(transaction, epoch, stored), PATIENCE)
         except InvalidArgument as error:
             error.add_note(f"epoch {epoch} is committed: mend the table, then resume")
             raise
-        for chunk in map(_StoredChunk.read, stored["chunks"]):
-            stage.delete(chunk.name)
+        self._staged.delete(stored)
 
-    def _apply(self, transaction: Transaction, stage: Stage, epoch: int, stored: Json) -> None:
+    def _apply(self, transaction: Transaction, epoch: int, stored: Json) -> None:
+        assert self._stage is not None
+        assert self._staged is not None
         noted = transaction.rows(
             f"INSERT INTO {EPOCHS} (pipeline, history, sink, slice, epoch) VALUES ($1, $2, $3, $4, $5) "
             "ON CONFLICT (pipeline, history, sink, slice) DO UPDATE SET epoch = excluded.epoch "
             f"WHERE {EPOCHS}.epoch < excluded.epoch RETURNING epoch",
-            *(self._pipeline, stage.history, self.name, stored["slice"], epoch),
+            *(self._pipeline, self._stage.history, self.name, stored["slice"], epoch),
         )
         if not noted:
             return  # applied before
-        for chunk in map(_StoredChunk.read, stored["chunks"]):
-            self._target.insert(transaction, self._read(stage, chunk, epoch))
-
-    def _read(self, stage: Stage, chunk: _StoredChunk, epoch: int) -> pa.Table:
-        """Raises InvalidArgument if these are not the rows that were stored."""
-        what = f"{self._target.name}: rows of epoch {epoch} in the checkpoints' store"
-        try:
-            data = stage.get(chunk.name)
-            if chunk.sha256 not in (None, hashlib.sha256(data).hexdigest()):
-                raise pa.ArrowInvalid("its checksum is another one")
-            with pa.ipc.open_stream(data) as reader:
-                return reader.read_all()
-        except FileNotFoundError:
-            raise InvalidArgument(f"{what} are gone: put rows/{chunk.name} back, and resume") from None
-        except (pa.ArrowException, OSError, ValueError) as error:
-            raise InvalidArgument(
-                f"{what} are damaged: rows/{chunk.name}: {error}: restore it from a copy, and resume"
-            ) from error
+        for rows in self._staged.read(stored, epoch):
+            self._target.insert(transaction, rows)
 
     def check(self, committed: int, epoch: int, waiting: Sequence[Json]) -> None:
         assert self._stage is not None
+        assert self._staged is not None
         place = f"{self._target.name}: the table"
         noted = self._noted()
         own = {slice: last for history, slice, last in noted if history == self._stage.history}
@@ -267,8 +271,7 @@ class TableSink:
             )
         for stored in waiting:
             if own.get(stored["slice"], 0) < epoch:
-                for chunk in map(_StoredChunk.read, stored["chunks"]):
-                    self._read(self._stage, chunk, epoch)
+                self._staged.check(stored, epoch)
 
     def _noted(self) -> list[tuple[str, int, int]]:
         """The latest epochs of this pipeline's sink: history, slice and epoch."""
@@ -289,12 +292,9 @@ class TableSink:
         )
 
     def clear(self, committed: int) -> None:
-        assert self._stage is not None
-        self._generation = committed
+        assert self._staged is not None
         self._prepare()
-        for name in self._stage.names(self._folder):
-            if (chunk := _CHUNK.fullmatch(name.removeprefix(self._folder))) and int(chunk[1]) < committed:
-                self._stage.delete(name)
+        self._staged.clear(committed)
 
     def later_rows(self, epoch: int, later: Mapping[int, Sequence[Json] | None]) -> LaterRows:
         assert self._stage is not None
@@ -319,54 +319,3 @@ class TableSink:
 
     def close(self) -> None:
         self._target.close()
-
-
-@dataclasses.dataclass(frozen=True)
-class _Chunk:
-    """Rows on their way. name: in the stage."""
-
-    name: str
-    rows: list[pa.Table]
-
-    def stored(self, stage: Stage) -> Json:
-        """Puts them there. Returns how they are found again."""
-        target = pa.BufferOutputStream()
-        with pa.ipc.new_stream(target, self.rows[0].schema) as writer:
-            for rows in self.rows:
-                writer.write_table(rows)
-        data = bytes(target.getvalue())
-        stage.put(self.name, data)
-        return {"name": self.name, "sha256": hashlib.sha256(data).hexdigest()}
-
-
-@dataclasses.dataclass(frozen=True)
-class _StoredChunk:
-    """sha256: None: an earlier program has stored it."""
-
-    name: str
-    sha256: str | None
-
-    @classmethod
-    def read(cls, stored: Any) -> _StoredChunk:
-        return cls(stored, None) if isinstance(stored, str) else cls(stored["name"], stored["sha256"])
-
-
-@dataclasses.dataclass(frozen=True)
-class _SealedRows:
-    """staged: chunks in the stage. last: one that is still to be put there."""
-
-    stage: Stage
-    slice: int
-    staged: list[Json]
-    last: _Chunk | None
-
-    def store(self) -> Json:
-        chunks = list(self.staged)
-        if self.last is not None:
-            chunks.append(self.last.stored(self.stage))
-        return {"slice": self.slice, "chunks": chunks}
-
-    def discard(self) -> None:
-        names = [chunk["name"] for chunk in self.staged] + ([] if self.last is None else [self.last.name])
-        for name in names:
-            self.stage.delete(name)

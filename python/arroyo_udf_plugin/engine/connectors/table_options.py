@@ -11,7 +11,7 @@ in the query.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,11 +28,14 @@ _FORMATS = {
     "parquet": "parquet",
     "arrow": "arrow",
 }
+CHANGES = "debezium_json"
+"""The format of tables that take changes: op, before, after."""
+_OF_MESSAGES = ("json", "raw_string", "raw_bytes", CHANGES, "avro", "protobuf")
 _KNOWN = "write json, raw_string, csv, tsv, parquet or arrow"
 _NO_FORMATS = {
-    "debezium_json": "updating SQL is not supported. Write json, with the columns before, after and op",
-    "avro": f"it is not supported: {_KNOWN}",
-    "protobuf": f"it is not supported: {_KNOWN}",
+    CHANGES: "it is one of messages (Kafka). Write json, with the columns before, after and op",
+    "avro": f"it is one of messages (Kafka): {_KNOWN}",
+    "protobuf": f"it is one of messages (Kafka): {_KNOWN}",
     "raw_bytes": "it is not supported: write raw_string, if the bytes are text",
 }
 _NO_REGISTRY = ("json.confluent_schema_registry", "json.include_schema", "json.schema_id")
@@ -134,12 +137,14 @@ class TableOptions:
         except ValueError:
             raise WrongOption(f"{name} = '{option.value}': write {write}", option.at) from None
 
-    def format(self) -> dict[str, Any]:
-        """The keys `format` and, for lines that are one value, `unstructured`; none of what is not there. Raises
-        WrongOption."""
+    def format(self, takes_changes: bool = False) -> dict[str, Any]:
+        """The keys `format` and, for lines that are one value, `unstructured`; none of what is not there.
+        takes_changes: debezium_json are lines of JSON. Raises WrongOption."""
         format_ = self.take("format")
         if format_ is None:
             return {}
+        if takes_changes and format_.value == CHANGES:
+            return {"format": "jsonl"}
         if format_.value in _NO_FORMATS:
             raise WrongOption(f"format = '{format_.value}': {_NO_FORMATS[format_.value]}", format_.at)
         if format_.value not in _FORMATS:
@@ -152,39 +157,57 @@ class TableOptions:
             if option is not None and option.value != "newline":
                 raise WrongOption(f"framing = '{option.value}': write 'newline'", option.at)
         if format_.value == "json":
-            self._no_registry()
+            self._none_of(_NO_REGISTRY, "there is no schema registry here")
             keys["unstructured"] = bool(self.one_of("json.unstructured", BOOLEANS))
         if format_.value == "raw_string" or keys.get("unstructured"):
             self._one_column("raw_string" if format_.value == "raw_string" else "json.unstructured", format_.at)
         return keys
 
-    def _no_registry(self) -> None:
-        for name in _NO_REGISTRY:
+    def message_format(self, beside: Collection[str | None] = ()) -> str | None:
+        """Of records that are messages, not lines: one of `_OF_MESSAGES`. beside: columns that are in no value. Raises
+        WrongOption."""
+        format_ = self.take("format")
+        if format_ is None:
+            return None
+        if format_.value not in _OF_MESSAGES:
+            instead = nearest(format_.value, _OF_MESSAGES)
+            raise WrongOption(f"format = '{format_.value}' is not known of messages: {instead}", format_.at)
+        if format_.value in ("raw_string", "raw_bytes"):
+            self._one_column(format_.value, format_.at, beside)
+        elif format_.value not in ("avro", "protobuf"):
+            self._none_of(("json.include_schema", "json.schema_id"), "values have no schema in them here")
+        return format_.value
+
+    def _none_of(self, names: Sequence[str], why: str) -> None:
+        for name in names:
             option = self.take(name)
             if option is not None and option.value != "false":
-                raise WrongOption(f"{name}: there is no schema registry here. Leave it out", option.at)
+                raise WrongOption(f"{name}: {why}. Leave it out", option.at)
 
-    def _one_column(self, what: str, at: int) -> None:
-        columns = self.in_records
+    def _one_column(self, what: str, at: int, beside: Collection[str | None] = ()) -> None:
+        columns = [column for column in self.in_records if column.name not in beside]
         if self.columns is not None and [column.name for column in columns] != ["value"]:
-            type_ = "TEXT" if what == "raw_string" else "JSON"
+            type_ = {"raw_string": "TEXT", "raw_bytes": "BYTEA"}.get(what, "JSON")
             raise WrongOption(f"{what} has one column: write value {type_}", columns[0].at if columns else at)
 
-    def json_timestamps(self) -> str | None:
-        """rfc3339 or unix_millis."""
+    def json_timestamps(self, micros: bool = False) -> str | None:
+        """rfc3339 or unix_millis; with micros, also unix_micros."""
         option = self.take("json.timestamp_format")
         if option is None:
             return None
         chosen = option.value.lower()
-        if chosen not in ("rfc3339", "unix_millis"):
-            instead = nearest(chosen, ("rfc3339", "unix_millis"))
+        known = ("rfc3339", "unix_millis", *(("unix_micros",) if micros else ()))
+        if chosen not in known:
+            instead = nearest(chosen, known)
             raise WrongOption(f"json.timestamp_format = '{option.value}' is not known: {instead}", option.at)
         return chosen
 
-    def json_decimals(self) -> str | None:
+    def json_decimals(self, bytes: bool = False) -> str | None:
+        """number or string; with bytes, also that."""
         option = self.take("json.decimal_encoding")
-        if option is not None and option.value not in ("number", "string"):
-            raise WrongOption(f"json.decimal_encoding = '{option.value}': write 'number' or 'string'", option.at)
+        if option is not None and option.value not in ("number", "string", *(("bytes",) if bytes else ())):
+            listed = "'number', 'string' or 'bytes'" if bytes else "'number' or 'string'"
+            raise WrongOption(f"json.decimal_encoding = '{option.value}': write {listed}", option.at)
         return None if option is None else option.value
 
     def json_columns(self) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ a row is written, and a value by its column, before its rows are committed.
 from __future__ import annotations
 
 import re
+import sys
 from typing import Protocol
 
 import pyarrow as pa
@@ -182,12 +183,22 @@ class PostgresqlTypes:
         if _item(type_) is not None:
             return self.trouble(values.flatten())
         if pa.types.is_string(type_) or pa.types.is_large_string(type_):
-            has_nul = _any(pc.match_substring(values, "\0"))
-            return "PostgreSQL's text cannot hold the character NUL; remove it" if has_nul else None
+            return "PostgreSQL's text cannot hold the character NUL; remove it" if _has_nul(values) else None
         if pa.types.is_date32(type_) or pa.types.is_timestamp(type_):
             end = 2_145_042_906 * _DAY if pa.types.is_date32(type_) else 2**63 // 10**6
             return _outside(values, -2_440_588 * _DAY, end, "PostgreSQL's times are from 4713 B.C. to 294246")
         return None
+
+
+def _has_nul(texts: pa.Array) -> bool:
+    """All bytes are searched at once, which takes a twentieth of the time; if one is found, it may be of a null."""
+    _, offsets, data = texts.buffers()
+    if not len(texts) or data is None:
+        return False
+    width = 8 if pa.types.is_large_string(texts.type) else 4
+    places = (texts.offset * width, (texts.offset + len(texts)) * width)
+    first, end = (int.from_bytes(offsets.slice(place, width).to_pybytes(), sys.byteorder) for place in places)
+    return b"\0" in data.slice(first, end - first).to_pybytes() and _any(pc.match_substring(texts, "\0"))
 
 
 def _item(type_: pa.DataType) -> pa.DataType | None:

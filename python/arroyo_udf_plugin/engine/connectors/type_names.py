@@ -26,6 +26,7 @@ _NAMES = {
 _DECIMAL = re.compile(r"decimal(?:128)?\(\s*([0-9]+)\s*,\s*(-?[0-9]+)\s*\)")
 _TIMESTAMP = re.compile(r"timestamp\[(s|ms|us|ns)\s*,\s*(?:tz=)?([^\]]+)\]")
 _LIST = re.compile(r"list<(?:item: )?(.+)>", re.DOTALL)
+_MAP = re.compile(r"map<(.+)>", re.DOTALL)
 _STRUCT = re.compile(r"struct<(.*)>", re.DOTALL)
 _FIELD = re.compile(r"\s*(.+?)\s*:\s*(.+?)( not null)?\s*", re.DOTALL)
 
@@ -43,6 +44,8 @@ def type_named(name: Any) -> pa.DataType:
             return pa.timestamp(match[1], match[2].strip())
         if match := _LIST.fullmatch(name):
             return pa.list_(type_named(match[1]))
+        if (match := _MAP.fullmatch(name)) and len(pair := split_types(match[1])) == 2:
+            return pa.map_(*(type_named(part.strip()) for part in pair))
         if match := _STRUCT.fullmatch(name):
             return pa.struct(map(_field, split_types(match[1]) if match[1].strip() else []))
         return pa.type_for_alias(name)

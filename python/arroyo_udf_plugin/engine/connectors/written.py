@@ -69,12 +69,12 @@ def compression_named(name: str | None) -> str | None:
 
 def writing_keys(options: TableOptions) -> dict[str, Any]:
     """The keys of `WrittenOutput` that a table in SQL has options for. Raises WrongOption."""
-    keys = {**options.format(), **options.dialect()}
+    keys = {**options.format(takes_changes=True), **options.dialect()}
     if keys.get("format") == "parquet":
         keys["compression"] = compression_named(options.text("parquet.compression"))
         keys["row_group_rows"] = options.read("parquet.row_group_size", int, "a number of rows")
     if keys.get("format") == "jsonl":
         keys |= {"timestamps": options.json_timestamps(), "decimals": options.json_decimals()}
-        if not keys["unstructured"]:
+        if not keys.get("unstructured", True):
             keys["json_columns"] = options.json_columns()
     return chosen(keys)
