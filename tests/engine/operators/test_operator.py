@@ -19,12 +19,13 @@ from stored_states import stored
 from arroyo_udf_plugin import InvalidArgument, RowError, load
 from arroyo_udf_plugin.engine.connectors.cells import Dialect, cell_type
 from arroyo_udf_plugin.engine.connectors.source import Rows
-from arroyo_udf_plugin.engine.operators import state
+from arroyo_udf_plugin.engine.operators import stages, state
 from arroyo_udf_plugin.engine.operators.blocks import Block, Columns
 from arroyo_udf_plugin.engine.operators.operator import Operator
 from arroyo_udf_plugin.engine.operators.stages import Dead, Item
 from arroyo_udf_plugin.engine.operators.state_parts import StoredState
 from arroyo_udf_plugin.engine.operators.watermarks import EventClock, Watermark
+from arroyo_udf_plugin.host.answers import Window
 from arroyo_udf_plugin.host.runtime import Runtime
 
 
@@ -181,6 +182,22 @@ def test_the_oldest_row_is_known_and_for_how_long(functions: Any, opened: Gates)
     assert last.since >= first.since
     opened.open([23])
     assert taken(one, all_of(1)) == [23]
+    assert one.oldest() is None
+    one.stop()
+    one.close()
+
+
+def test_another_thread_may_look_while_it_starts(functions: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports of progress come from another thread: to it, a stage has started when it is whole."""
+    one, seen = operator(functions, ["in_order"]), []
+
+    def window(at_once: int) -> Window:
+        seen.append((one.oldest(), one.statistics()))
+        return Window(at_once)
+
+    monkeypatch.setattr(stages, "Window", window)
+    one.start()
+    assert seen == [(None, [])]
     assert one.oldest() is None
     one.stop()
     one.close()

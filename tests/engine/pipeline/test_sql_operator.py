@@ -150,6 +150,10 @@ def deduplicate(**keys: Any) -> dict[str, Any]:
     return {"type": "deduplicate", "time": "day", "keys": ["tail"], "ttl": "1h"} | keys
 
 
+def updating(**keys: Any) -> dict[str, Any]:
+    return {"type": "updating", "keys": ["tail"], "aggregates": {"n": "count(*)"}} | keys
+
+
 def look_back(**keys: Any) -> dict[str, Any]:
     aggregates = {"before": "lag(tail) OVER (ORDER BY day)"}
     return {"type": "look_back", "time": "day", "order": "day", "rows": 1, "ttl": 60, "aggregates": aggregates} | keys
@@ -172,6 +176,14 @@ def look_back(**keys: Any) -> dict[str, Any]:
             {"column": "day"},
             "operators[0].aggregates.before: there is no column nothing",
         ),
+        (updating(keys=["nothing"]), None, "operators[0].keys: there is no column nothing"),
+        (
+            updating(aggregates={"m": "count(DISTINCT tail)"}),
+            None,
+            "operators[0].aggregates.m: this aggregate would need all",
+        ),
+        (updating(over=[{"select": {"x": "nothing"}}]), None, "operators[0]: there is no column nothing"),
+        (updating(ttl=0), None, "operators[0].ttl: "),
         (windows(width="1h"), None, "operators[0]: windows end by the event time: add [event_time]"),
         (
             windows(),

@@ -153,17 +153,17 @@ def test_times_before_1970_are_rounded_down() -> None:
         (
             "format = 'avro'",
             "",
-            "format = 'avro': it is not supported: write json, raw_string, csv, tsv, parquet or arrow",
+            "format = 'avro': it is one of messages (Kafka): write json, raw_string, csv, tsv, parquet or arrow",
         ),
         (
             "format = 'protobuf'",
             "",
-            "format = 'protobuf': it is not supported: write json, raw_string, csv, tsv, parquet or arrow",
+            "format = 'protobuf': it is one of messages (Kafka): write json, raw_string, csv, tsv, parquet or arrow",
         ),
         (
             "format = 'debezium_json'",
             "",
-            "format = 'debezium_json': updating SQL is not supported. Write json, with the columns before, after and "
+            "format = 'debezium_json': it is one of messages (Kafka). Write json, with the columns before, after and "
             "op",
         ),
         (

@@ -231,7 +231,7 @@ def _retyped(column: pa.Array, type_: pa.DataType) -> pa.Array:
 
 def _origin(rows: Rows) -> pa.RecordBatch:
     length = rows.batch.num_rows
-    numbers = ordinals(length, rows.first)
+    numbers = ordinals(length, rows.first) if rows.numbers is None else rows.numbers
     unread = _unread(rows.refused, length) if rows.refused else _ALL_READ.slice(0, length)
     columns = [_repeated(rows.file).slice(0, length), numbers, unread, _NO_KEYS.slice(0, length)]
     return pa.RecordBatch.from_arrays(columns, schema=ORIGIN)

@@ -38,6 +38,7 @@ from ..windows.portions import Passed, Portions
 from ..windows.results import Step
 from ..windows.spans import bounded
 from ..windows.storage import StorageLimits
+from ..windows.updating_rows import FollowedRows, JoiningRows, NetRows, Updates, UpdatingRows
 from .blocks import ORIGIN, Block, Given
 from .keys import OfResults, of_pairs
 from .stages import Dead, Item, RunningStage
@@ -82,7 +83,7 @@ class GroupPlan:
 class ResultKeys:
     """The idempotency keys of results that leave together. schema: of them, without their sides' keys."""
 
-    def __init__(self, operator: bytes, grouping: Grouping | Joining | Collecting, schema: pa.Schema) -> None:
+    def __init__(self, operator: bytes, grouping: Grouping | Joining | Collecting | Updates, schema: pa.Schema) -> None:
         self._operator, self._width = operator, len(schema)
         self._sides = isinstance(grouping, Joining)
         are_rows = not isinstance(grouping, Grouping) or grouping.by_row
@@ -104,6 +105,7 @@ class GroupStage(RunningStage):
         super().__init__(plan.name, plan.identity, plan.given, Policy())
         self._window = plan.grouping.window
         self._passes = isinstance(plan.grouping, FirstRows | LookBackRows)
+        self._updates, self._has_new = isinstance(plan.grouping, Updates), False
         self._given = _with_origin(plan.given) if self._passes else plan.given.schema
         self._origin, self._key = plan.given.origin, plan.key
         self._plan, self._grouping = plan, plan.grouping
@@ -156,6 +158,7 @@ class GroupStage(RunningStage):
                 if self._window is not None:
                     self._windows.watermark = bounded(time, self._window)
                     self._begin_close()
+            self._update()
             self._close()
             return
         self.counts.rows += len(item)
@@ -169,6 +172,7 @@ class GroupStage(RunningStage):
             self._kept = None
             with self._errors():
                 self._windows.add(_with_origins(item, self._given) if self._passes else item.rows)
+            self._has_new = True
 
     def push_parts(self, parts: pa.RecordBatch) -> None:
         """Of rows that are not late. They may come before watermarks that came before them."""
@@ -209,18 +213,24 @@ class GroupStage(RunningStage):
     def turn(self) -> Iterator[Item]:
         if self._is_at_end and not self._is_over and not self.is_closing:
             self._begin_close(all_of_them=True)
+        self._update()
         self._close()
         out, self._out = self._out, []
         return iter(out)
 
+    def _update(self) -> None:
+        """What results of keys have become by new rows leaves at once, so a snapshot has nothing that has not left."""
+        if self._updates and self._has_new and not self.is_closing:
+            self._begin_close()
+
     def _begin_close(self, all_of_them: bool = False) -> None:
-        self._kept = None
+        self._kept, self._has_new = None, False
         self._closing, self._closes_all = self._windows.close(all_of_them), all_of_them
 
     def _close(self) -> None:
         """The next results of windows that are over, as many as may be in memory; behind the last, the watermark."""
         keys = None
-        if self._key is not None and isinstance(self._grouping, Grouping | Joining | Collecting):
+        if self._key is not None and isinstance(self._grouping, Grouping | Joining | Collecting | Updates):
             keys = ResultKeys(self._key, self._grouping, self._windows.schema)
         n_rows = 0
         while self._closing is not None and n_rows < WAITING_ROWS:
@@ -264,7 +274,9 @@ class GroupStage(RunningStage):
     def _errors(self) -> Iterator[None]:
         try:
             yield
-        except ArroyoUdfError:
+        except ArroyoUdfError as error:
+            if self._updates and type(error) is InvalidArgument:
+                raise InvalidArgument(f"operator {self.name}: {error}") from None
             raise
         except Exception as error:  # whatever DataFusion raises
             what = "its query" if self._window is None else "its windows"
@@ -318,6 +330,13 @@ def _lasting(grouping: Asked) -> dict[str, Any]:
         return {"time": grouping.time, "keys": [plain(key) for key in grouping.keys], "order": plain(grouping.order)}
     if isinstance(grouping, FirstRows):
         return {"time": grouping.time, "keys": list(grouping.keys)}
+    if isinstance(grouping, UpdatingRows):
+        signs = {"signed": True, "aggregates": plain(grouping.aggregates)} if grouping.is_signed else {}
+        return {"keys": list(grouping.keys), "updates": True, **signs}
+    if isinstance(grouping, FollowedRows | NetRows):
+        return {"keys": list(grouping.keys), "follows": isinstance(grouping, FollowedRows)}
+    if isinstance(grouping, JoiningRows):
+        return {"keys": plain(grouping.keys), "kind": grouping.kind, "on": plain(grouping.on), "updates": True}
     if isinstance(grouping, Collecting):
         return {"query": plain(grouping.sql), "tables": list(grouping.tables)}
     if isinstance(grouping, Joining):

@@ -29,7 +29,7 @@ from ...host.ordinals import ordinals
 from ...host.policy import Policy
 from ..connectors.cells import CellType, argument
 from ..connectors.lookup_cache import Lookups, Matches, Question
-from ..connectors.lookup_table import LookupTable
+from ..connectors.lookup_queries import KeyedTable
 from ..datafusion.query import Found, Query, Select
 from .blocks import Block, Given
 from .keys import RowParts
@@ -51,7 +51,7 @@ class LookupPlan:
     """
 
     name: str
-    table: LookupTable
+    table: KeyedTable
     keys: tuple[str, ...]
     condition: Select | None
     keeps_unmatched: bool

@@ -222,11 +222,11 @@ class AsyncStage(CallStage):
         self._oldest: Oldest | None = None
 
     def start(self) -> None:
-        """Raises what `Function.start` raises."""
+        """Raises what `Function.start` raises. Other threads read a stage that has a runtime: it comes last."""
         runtime = self._function.start(lineage=self._lineage, **self._options)
-        self._runtime = runtime
         self._window = Window(runtime.at_once)
         self._waiting: Waiting[Block] = Waiting(self._function.where, self._function.returns, runtime.is_ordered)
+        self._runtime = runtime
 
     @property
     def is_started(self) -> bool:

@@ -52,6 +52,11 @@ class Lowest:
         self._time: int | None = None
         self._is_idle = False
 
+    def add(self) -> None:
+        """A further input. It holds nothing back before it has told something."""
+        self._times.append(None)
+        self._are_waited_for.append(False)
+
     def after(self, input: int, time: int | None) -> Watermark | None:
         """What follows from an input's new watermark. None: nothing new."""
         self._times[input], self._are_waited_for[input] = time, time is not None
@@ -153,8 +158,12 @@ class EventClock:
 
     def restore(self, times: Sequence[int | None]) -> None:
         """Goes on where slices have been whose latest watermarks were these: no row of any of them is late by it."""
-        known = [time for time in times if time is not None]
-        self.time = min(known) if known and len(known) == len(times) else None
+        self.time = _common(times)
+
+
+def _common(times: Sequence[int | None]) -> int | None:
+    known = [time for time in times if time is not None]
+    return min(known) if known and len(known) == len(times) else None
 
 
 class StillTime(EventClock):
@@ -190,38 +199,53 @@ def _answers(queries: Sequence[Query], rows: pa.RecordBatch) -> Iterator[pa.Reco
 class SliceTime:
     """The watermark of a slice: the lowest of the partitions that it reads side by side.
 
+    What its methods return is new, or None. Partitions that are idle, or have ended, hold nothing back.
     time: the latest; None: there was none yet.
     """
 
     def __init__(self, inputs: Sequence[EventClock], watermarks: Sequence[int | None] = ()) -> None:
         """inputs: of the partitions. watermarks: of all slices before a restart; none: it begins."""
-        self._inputs, self._lowest = inputs, Lowest(len(inputs))
+        self._inputs, self._lowest = list(inputs), Lowest(len(inputs))
         for clock in inputs:
             clock.restore(watermarks)
-        self.time = inputs[0].time
+        self._idle: set[int] = set()
+        self.time = _common(watermarks)
+
+    def add(self, clock: EventClock) -> None:
+        """A further partition. It begins where the slice is."""
+        clock.restore([self.time])
+        self._idle.add(len(self._inputs))
+        self._inputs.append(clock)
+        self._lowest.add()
 
     def of(self, input: int) -> int | None:
         """The watermark of a partition; None: there was none yet."""
         return self._inputs[input].time
 
-    def after(self, input: int, block: Block) -> int | None:
-        """The watermark after these rows of a partition, if it rises."""
-        time = self._inputs[input].after(block)
-        return None if time is None else self._risen(self._lowest.after(input, time))
+    def after(self, input: int, block: Block) -> Watermark | None:
+        """Rows of a partition have come."""
+        if self._inputs[input].after(block) is None and input not in self._idle:
+            return None
+        self._idle.discard(input)
+        return self._told(self._lowest.after(input, self.of(input)))
 
-    def after_end(self, input: int) -> int | None:
-        """The watermark after the end of a partition, if it rises."""
-        return self._risen(self._lowest.end(input))
+    def after_idleness(self, input: int) -> Watermark | None:
+        """Nothing has come from a partition for a while."""
+        self._idle.add(input)
+        return self._told(self._lowest.after(input, None))
 
-    def follow(self, time: int | None) -> int | None:
-        """Of a slice that reads one partition at a time, and has none: the watermark of others, if it rises."""
+    def after_end(self, input: int) -> Watermark | None:
+        """A partition has been read."""
+        return self._told(self._lowest.end(input))
+
+    def follow(self, time: int | None) -> Watermark | None:
+        """Of a slice that reads one partition at a time, and has none: the watermark of others."""
         if time is None or (self.time is not None and time <= self.time):
             return None
         self._inputs[0].restore([time])
-        return self._risen(self._lowest.after(0, time))
+        return self._told(self._lowest.after(0, time))
 
-    def _risen(self, lowest: Watermark | None) -> int | None:
-        if lowest is None or lowest.time is None:
-            return None
-        self.time = lowest.time
-        return self.time
+    def _told(self, lowest: Watermark | None) -> Watermark | None:
+        if lowest is not None and lowest.time is not None:
+            self.time = lowest.time
+        return lowest

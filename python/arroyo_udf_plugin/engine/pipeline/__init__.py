@@ -43,7 +43,21 @@ if TYPE_CHECKING:
     from ..connectors.table import Table
     from .description import Checkpoints, EventTime, NamedSource, Pipeline
     from .document import Document
-    from .kinds import Deduplicate, Functions, Join, LookBack, Lookup, Sql, Union, WholeQuery, Windows
+    from .kinds import (
+        Deduplicate,
+        FollowTable,
+        Functions,
+        Join,
+        LatestRows,
+        LookBack,
+        Lookup,
+        Sql,
+        Union,
+        Updating,
+        UpdatingJoin,
+        WholeQuery,
+        Windows,
+    )
     from .problems import InvalidPipeline, Problem
 
 __all__ = [
@@ -54,10 +68,12 @@ __all__ = [
     "EventTime",
     "File",
     "Files",
+    "FollowTable",
     "Functions",
     "Impulse",
     "InvalidPipeline",
     "Join",
+    "LatestRows",
     "LookBack",
     "Lookup",
     "NamedSource",
@@ -69,6 +85,8 @@ __all__ = [
     "StandardOutput",
     "Table",
     "Union",
+    "Updating",
+    "UpdatingJoin",
     "WholeQuery",
     "Windows",
 ]
@@ -86,12 +104,16 @@ _AT_FIRST_USE = {
     "pipeline.document": ("Document",),
     "pipeline.kinds": (
         "Deduplicate",
+        "FollowTable",
         "Functions",
         "Join",
+        "LatestRows",
         "LookBack",
         "Lookup",
         "Sql",
         "Union",
+        "Updating",
+        "UpdatingJoin",
         "WholeQuery",
         "Windows",
     ),

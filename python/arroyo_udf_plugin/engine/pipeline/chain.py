@@ -25,6 +25,7 @@ from .checks import Judge, Plugins, check_options
 from .description import Pipeline
 from .kinds.functions import Functions
 from .kinds.kind import DescribedOperator, Merging, Stages
+from .kinds.updating import Updating
 from .kinds.whole import WholeQuery
 from .kinds.windows import Windows
 from .lines import Key
@@ -152,7 +153,7 @@ class _Building:
         self._ends(place, schema)
 
     def functions_of(self, place: int, operator: DescribedOperator) -> Mapping[str, Function] | None:
-        assert isinstance(operator, WholeQuery | Windows)
+        assert isinstance(operator, Updating | WholeQuery | Windows)
         return self._plugins.functions(operator, ("operators", place))
 
     def add_functions(self, place: int, operator: DescribedOperator) -> None:

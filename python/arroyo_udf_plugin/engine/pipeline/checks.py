@@ -34,6 +34,7 @@ from .calls import WrittenCall, call_written
 from .description import Pipeline
 from .inputs import sources_of
 from .kinds.functions import Functions
+from .kinds.updating import Updating
 from .kinds.whole import WholeQuery
 from .kinds.windows import Windows
 from .lines import Key
@@ -53,7 +54,7 @@ class Plugins:
         where = _where(operator, self._parallelism, key, self._problems, **limits)
         return self._open(operator.plugin, where, (*key, "plugin"))
 
-    def functions(self, operator: WholeQuery | Windows, key: Key) -> Mapping[str, Function] | None:
+    def functions(self, operator: Updating | WholeQuery | Windows, key: Key) -> Mapping[str, Function] | None:
         """Those that a query calls, by the name that it has for them; None: one cannot be opened."""
         where = _where(operator, 1, key, self._problems)
         functions = {}
@@ -85,7 +86,11 @@ class Plugins:
 
 
 def _where(
-    operator: Functions | WholeQuery | Windows, parallelism: int, key: Key, problems: Problems, **limits: int | None
+    operator: Functions | Updating | WholeQuery | Windows,
+    parallelism: int,
+    key: Key,
+    problems: Problems,
+    **limits: int | None,
 ) -> Where:
     """Where an operator's functions run: the workers of all slices. limits: of each worker."""
     per_slice = max(1, cores() // parallelism) if operator.workers == "auto" else operator.workers or 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..connectors.interface import Json, Partition, Source
+from ..connectors.interface import Announcing, Json, Partition, Source
 from .variables import Secrets
 
 
@@ -29,6 +29,10 @@ class HidingSource:
 
     def open(self, partition: str, position: Json | None) -> Partition:
         return self._source.open(self._secrets.shown(partition), position)
+
+    def announce(self, positions: Mapping[str, Json]) -> None:
+        if isinstance(self._source, Announcing):
+            self._source.announce({self._secrets.shown(name): position for name, position in positions.items()})
 
     def close(self) -> None:
         self._source.close()

@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -33,6 +33,7 @@ from ..operators.stages import Dead
 from ..operators.watermarks import DriftBound
 from ..windows.collecting import Collecting
 from ..windows.grouping import Grouping
+from ..windows.updating_rows import UpdatingRows
 from .chain import Chain, chained, operator_key
 from .checks import check_dead_letters, check_places, check_standard_output, check_times
 from .description import Pipeline, described
@@ -134,7 +135,7 @@ class Planned:
         of_queries = [
             function
             for grouping in groupings
-            if isinstance(grouping, Collecting | Grouping)
+            if isinstance(grouping, Collecting | Grouping | UpdatingRows)
             for function in grouping.functions.values()
         ]
         return [function.where for function in (*(call.function for call in self.calls), *of_queries)]
@@ -144,7 +145,7 @@ class Planned:
         """The hashes of those whose functions make states, by names that tell these apart."""
         hashes = {call.name: call.function.plugin_hash for call in self.calls}
         for stages in self.chain.stages:
-            if isinstance(stages, GroupPlan) and isinstance(stages.grouping, Grouping):
+            if isinstance(stages, GroupPlan) and isinstance(stages.grouping, Grouping | UpdatingRows):
                 for name, function in stages.grouping.functions.items():
                     hashes[f"{stages.name}.{name}"] = function.plugin_hash
         return hashes
@@ -231,8 +232,17 @@ class Planned:
         return pa.RecordBatch.from_arrays([*own, *letters.columns], schema=self.letter_schema)
 
 
-def plan(pipeline: Pipeline, environment: Mapping[str, str] = os.environ) -> Planned:
-    """Opens and checks all that a pipeline names. The caller closes it. Raises InvalidPipeline."""
+def _check_sink(model: Output, schema: pa.Schema) -> None:
+    model.check(schema)
+
+
+def plan(
+    pipeline: Pipeline,
+    environment: Mapping[str, str] = os.environ,
+    check_sink: Callable[[Output, pa.Schema], None] = _check_sink,
+) -> Planned:
+    """Opens and checks all that a pipeline names. The caller closes it. check_sink: whether a sink can take rows with
+    this schema. Raises InvalidPipeline."""
     values, secrets = resolved(pipeline.model_dump(by_alias=True, warnings=False), environment)
     problems = Problems(secrets.hidden)
     try:
@@ -247,7 +257,7 @@ def plan(pipeline: Pipeline, environment: Mapping[str, str] = os.environ) -> Pla
             sources[-1] = declaration.model.source(chosen.parallelism)
     plugins = contextlib.ExitStack()
     try:
-        return _checked(pipeline, chosen, secrets, sources, plugins, problems)
+        return _checked(pipeline, chosen, secrets, sources, plugins, problems, check_sink)
     except BaseException:
         with plugins:
             _close(source for source in sources if source is not None)
@@ -261,6 +271,7 @@ def _checked(
     sources: Sequence[Source | None],
     plugins: contextlib.ExitStack,
     problems: Problems,
+    check_sink: Callable[[Output, pa.Schema], None],
 ) -> Planned:
     every = list(zip(sources_of(chosen), sources, strict=True))
     columns = [None if source is None else Columns(source.schema) for source in sources]
@@ -294,7 +305,7 @@ def _checked(
     planned = Planned(pipeline, chosen, secrets, inputs, inputs[0].columns, chain, plugins)
     for key, model, _, schema in planned.outputs():
         with problems.at(*key):
-            model.check(schema)
+            check_sink(model, schema)
     check_standard_output(planned.outputs(), problems)
     if problems.entries:
         raise InvalidPipeline(problems.entries)

@@ -14,6 +14,8 @@ rounds.py        a SELECT as operators: calls of UDFs are taken out of its expre
 grouped.py       a SELECT with GROUP BY: windows           ranked.py      one with OVER (PARTITION BY window)
 over.py          what stands behind OVER               looking_back.py  how many rows before a row it needs
 first_rows.py    a SELECT of the first rows of each key
+updating.py      one with aggregates over rows that never end: its results are updated
+updating_joins.py  tables joined for ever                 changing_tables.py  tables out of their changes
 table_calls.py   rows that a table function gives for each row before it
 intervals.py     how far event times are from each other
 settings.py      SET

@@ -10,7 +10,7 @@ import contextlib
 import dataclasses
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,11 +23,13 @@ from ..connectors.cells import CellType
 from ..connectors.described import Input
 from ..connectors.inputs import rehearsal
 from ..connectors.standard_output import StandardOutput
+from ..datafusion.feed import functions_by_kind
 from ..datafusion.query import Select as SelectItems
 from ..datafusion.tokens import quoted
 from ..pipeline.description import EventTime, NamedSource, Pipeline
 from ..pipeline.lines import Key
 from ..pipeline.variables import resolved
+from .changing_tables import followed, is_followed, read_as
 from .column_types import cast_to
 from .diagnostics import check_meaning
 from .early_conditions import EarlyConditions
@@ -45,9 +47,21 @@ from .selects import AnyQuery, JoinClause, QueryText, Relation, UnionText, Whole
 from .settings import ChosenSettings
 from .statements import CreateTable, CreateView, DeclaredColumn, Insert, SelectStatement, Set, Statement
 from .table_calls import Called, CalledJoin
-from .tables import is_in_database, kind_of, sink_of, source_of
+from .tables import is_in_database, kind_of, sink_of, source_of, takes_changes
 from .text import Text, Unending, Wrong
 from .unions import united
+from .updating import (
+    UpdatingQuery,
+    as_rows,
+    changes_by_key,
+    changes_of,
+    check_plain,
+    check_repeatable,
+    over_results,
+    rows_by_key,
+    shown,
+)
+from .updating_joins import UpdatedStreamJoin
 from .whole import built, first_table, queries_in, tables_in
 
 
@@ -89,6 +103,10 @@ def _compiled(
         except Wrong as error:
             compiler.wrong.append(error)
     return compiler.finished()
+
+
+class _Endless(Wrong):
+    """A query needs all rows of a source that does not end."""
 
 
 class _Compiler:
@@ -191,12 +209,18 @@ class _Compiler:
     def _output(self, flow: Flow, output: Insert | SelectStatement) -> None:
         if isinstance(output, SelectStatement):
             node = self._query(flow, output.query, {}, "select", None, with_time=False)
-            flow.sink(node, StandardOutput(format="jsonl"), output.at)
+            flow.sink(shown(flow, node, output.at), StandardOutput(format="jsonl"), output.at)
             return
         table = self._tables[output.table]
         wanted = self._wanted(table, output)
         node = self._query(flow, output.query, {}, f"{table.name}_rows", wanted, with_time=False)
         sink = self._described(table, lambda: sink_of(table))
+        if takes_changes(table):
+            node, sink = changes_of(flow, node, sink, f"{table.name}_changes", table.primary_key, table.at)
+        elif node.pending is not None:
+            node, sink = changes_by_key(flow, node.pending, sink, table.name)
+        elif node.is_signed:
+            node, sink = rows_by_key(flow, node, sink, table.name, output.query.at)
         flow.sink(node, sink, table.at)
 
     def _wanted(self, table: CreateTable, insert: Insert) -> list[Wanted] | None:
@@ -247,15 +271,53 @@ class _Compiler:
             try:
                 return self._streamed(flow, query, ctes, name, wanted, with_time)
             except Unending as error:
-                kept, self._built, self._sources = before
-                flow.take(kept)
                 whole = WholeText(query.part, query.ctes, error, query.at)
+            self._go_back(flow, before)
+            try:
+                node = self._whole(flow, whole, ctes, name, wanted)
+            except _Endless as error:
+                if not isinstance(query, QueryText):
+                    raise
+                self._go_back(flow, before)
+                node = self._updated(flow, query, ctes, name, wanted, error)
         else:
-            whole = query
-        node = self._whole(flow, whole, ctes, name, wanted)
+            node = self._whole(flow, query, ctes, name, wanted)
         if wanted is None:
             self._built[id(query)] = node
         return node
+
+    def _go_back(self, flow: Flow, before: tuple[Flow, dict[int, Node], dict[str, _Source]]) -> None:
+        """To how it was."""
+        kept, built, sources = before
+        flow.take(kept)
+        self._built, self._sources = dict(built), dict(sources)
+
+    def _updated(
+        self,
+        flow: Flow,
+        query: QueryText,
+        ctes: Mapping[str, AnyQuery],
+        name: str,
+        wanted: Sequence[Wanted] | None,
+        why: _Endless,
+    ) -> Node:
+        """Aggregates over rows that never end, or that may change, and joins of such. why: it needs all rows. Raises
+        Wrong."""
+        aggregates = functions_by_kind()["AGGREGATE"] | {own for own, udf in self._udfs.items() if udf.is_aggregate}
+        calls = [call for result in (*query.results, *query.having) for call in result.calls]
+        is_grouped = bool(query.group) or any(call.name in aggregates and call.over is None for call in calls)
+        if not (is_grouped or query.joins) or query.qualifies or has_over(query):
+            raise why
+        before, scope, late = self._from(flow, query, {**ctes, **query.ctes}, name, for_ever=True)
+        before = as_rows(flow, before)
+        if before.is_signed:
+            check_repeatable(query.expressions, self._udfs)
+        if not is_grouped:
+            return Rounds(self._text, self._udfs, flow, late, before, name, scope=scope).built(wanted)
+        try:
+            return UpdatingQuery(self._text, self._udfs, flow, late, before, name, scope=scope).built(wanted)
+        except Unending as error:
+            raise why if error.text is None else Wrong(error.text, error.at) from None
 
     def _whole(
         self,
@@ -276,11 +338,13 @@ class _Compiler:
             if not any(at in own for own in ranges):
                 tables[table] = self._named(flow, table, at, known)
         nodes = [*tables.values(), *inner.values()]
+        if any(node.is_updated for node in nodes):
+            raise _Endless(query.why.text, query.why.at)
         sources = {source for node in nodes for source in flow.sources_of(node.operator)}
         if not nodes and (first := first_table(query.part)) is not None:
             self._named(flow, *first, known)  # says that there is none
         if not nodes or any(source.name in sources and not source.model.ends for source in self._sources.values()):
-            raise Wrong(query.why.text, query.why.at)  # whoever selects from it has these sources, too
+            raise _Endless(query.why.text, query.why.at)  # whoever selects from it has these sources, too
         return built(self._text, self._udfs, flow, query, tables, inner, ranges, name, wanted)
 
     def _streamed(
@@ -296,22 +360,31 @@ class _Compiler:
         known = {**ctes, **query.ctes}
         if isinstance(query, UnionText):
             nodes = [self._query(flow, branch, known, name, wanted, with_time) for branch in query.queries]
-            self._built[id(query)] = node = united(flow, nodes, [branch.at for branch in query.queries], name)
+            places = [branch.at for branch in query.queries]
+            check_plain(list(zip(nodes, places, strict=True)), "are not put together by UNION ALL")
+            self._built[id(query)] = node = united(flow, nodes, places, name)
             return node
         check_meaning(self._text, query.expressions)
         before, scope, late = self._from(flow, query, known, name)
-        node = _builder(query, before)(self._text, self._udfs, flow, late, before, name, scope=scope).built(
-            wanted, with_time
-        )
+        builder = _builder(query, before)
+        if before.pending is not None and builder is Rounds:
+            node = over_results(self._text, self._udfs, flow, query, before, name, wanted)
+        else:
+            error = Unending if builder is Grouped else Wrong
+            if builder is not Rounds:
+                check_plain([(before, query.relation.at)], "are not grouped by windows or numbered", error)
+            if before.is_signed:
+                check_repeatable(query.expressions, self._udfs)
+            node = builder(self._text, self._udfs, flow, late, before, name, scope=scope).built(wanted, with_time)
         if wanted is None:
             self._built[id(query)] = node
         return node
 
     def _from(
-        self, flow: Flow, query: QueryText, ctes: Mapping[str, AnyQuery], name: str
+        self, flow: Flow, query: QueryText, ctes: Mapping[str, AnyQuery], name: str, for_ever: bool = False
     ) -> tuple[Node, Scope | None, QueryText]:
         """The rows that a SELECT begins with; what names mean in them, if they are of several tables; and the SELECT
-        without the conditions that these rows meet."""
+        without the conditions that these rows meet. for_ever: a join may remember its rows."""
         before = self._first_rows(flow, query, ctes) or self._relation(flow, query.relation, ctes)
         if not query.joins:
             return before, None, query
@@ -324,6 +397,12 @@ class _Compiler:
             else Looked(table, join)
             for join, table in zip(query.joins, tables, strict=True)
         ]
+        met = [(node, at.relation.at) for node, at in zip(sides, query.joins, strict=True) if isinstance(node, Node)]
+        if not for_ever or len(met) < len(sides):
+            error = Unending if len(met) == len(sides) else Wrong
+            check_plain([(before, query.relation.at), *met], "have no rows of lookups or functions beside them", error)
+        before = as_rows(flow, before)
+        sides = [as_rows(flow, side) if isinstance(side, Node) else side for side in sides]
         names = {join.relation.alias: side.names for join, side in zip(query.joins, sides, strict=True)}
         looked = [side.join.relation.alias for side in sides if isinstance(side, Looked | Called)]
         early = EarlyConditions(
@@ -340,9 +419,30 @@ class _Compiler:
                 before, scope = CalledJoin(self._text, self._udfs, flow, query, before, scope, side).built()
                 continue
             right = early.of_right(number, side)
-            joined = StreamJoin(self._text, self._udfs, flow, before, scope, join, right, name, needed)
-            before, scope = joined.built()
+            before, scope = self._joined(flow, before, scope, join, right, name, needed, for_ever)
         return before, scope, dataclasses.replace(query, where=tuple(early.late))
+
+    def _joined(
+        self,
+        flow: Flow,
+        left: Node,
+        scope: Scope,
+        join: JoinClause,
+        right: Node,
+        name: str,
+        needed: Collection[str | None] | None,
+        for_ever: bool,
+    ) -> tuple[Node, Scope]:
+        """As `StreamJoin`."""
+        parts = (self._text, self._udfs, flow, left, scope, join, right, name, needed)
+        if left.is_signed or right.is_signed:
+            return UpdatedStreamJoin(*parts).built()
+        try:
+            return StreamJoin(*parts).built()
+        except Unending as error:
+            if not for_ever or left.windows or right.windows:
+                raise
+            return UpdatedStreamJoin(*parts).built(error)
 
     def _first_rows(self, flow: Flow, query: QueryText, ctes: Mapping[str, AnyQuery]) -> Node | None:
         """The first rows of the relation, if the query asks for these alone. None: it does not."""
@@ -365,8 +465,12 @@ class _Compiler:
             raise Wrong(None, join.at)
         table = None if name in ctes else self._tables.get(name)
         kind = None if table is None else kind_of(table)
-        if table is not None and kind == "sink" and is_in_database(table):
-            raise Wrong(f"{name} is a sink: to look rows up in it, write CREATE TEMPORARY TABLE", join.relation.at)
+        if table is not None and kind in ("sink", "both") and is_in_database(table):
+            or_source = "" if kind == "sink" else ", or type = 'source' to join all of its rows"
+            what = "sink" if kind == "sink" else "table"
+            raise Wrong(
+                f"{name} is a {what}: to look rows up in it, write CREATE TEMPORARY TABLE{or_source}", join.relation.at
+            )
         return table if kind == "lookup" else None
 
     def _relation(self, flow: Flow, relation: Relation, ctes: Mapping[str, AnyQuery]) -> Node:
@@ -419,6 +523,8 @@ class _Compiler:
 
     def _read(self, flow: Flow, table: CreateTable) -> _Source:
         """The source of a table, and its rows with the table's columns."""
+        declared, is_of_changes = table, is_followed(table)
+        table = read_as(table) if is_of_changes else table
         model = self._described(table, lambda: source_of(table))
         schema = self._described(table, lambda: _schema_of(model))
         items, required = self._columns(table, model.names_in_sql, schema)
@@ -434,6 +540,8 @@ class _Compiler:
         if required or list(items.items()) != [(name, quoted(name)) for name in schema.names]:
             node = flow.query(node, SelectItems(items, None, table.name, required), table.name, table.at)
         node = flow.required(node, computed, table.name, table.at)
+        if is_of_changes:
+            node = followed(flow, declared, node)
         if event_time is not None:
             node = node.with_times(times_of(event_time, node.schema))
         return _Source(source.operator, model, None if event_time is None else event_time.model, node, table.at)

@@ -21,7 +21,7 @@ from ..datafusion.tokens import Token
 from .text import Text, Tokens, Unending
 
 COALESCE = {"coalesce", "nvl", "ifnull"}
-_VOLATILE = {"random", "rand", "uuid", "now", "today", "current_timestamp", "current_date", "current_time"}
+VOLATILE = {"random", "rand", "uuid", "now", "today", "current_timestamp", "current_date", "current_time"}
 _FAILING = {"/", "%", "div", "~", "~*", "!~", "!~*", "similar", "rlike", "regexp", "at", "::"}
 _SAFE_TYPES = {"text", "varchar", "string", "char"}
 # Functions of DataFusion that have an answer for any values; most others may be given some that they refuse.
@@ -97,8 +97,7 @@ class Expression:
     def is_volatile(self, functions: Mapping[str, Any]) -> bool:
         """Whether it may have another value each time. functions: those of plugins, which say so themselves."""
         return any(
-            not functions[call.name].is_once if call.name in functions else call.name in _VOLATILE
-            for call in self.calls
+            not functions[call.name].is_once if call.name in functions else call.name in VOLATILE for call in self.calls
         )
 
     @property

@@ -16,9 +16,11 @@ from ...host.isolation import Isolation
 from ...host.policy import Action
 from ..connectors.described import Output
 from ..datafusion.query import Query, Select
+from ..datafusion.tokens import column_name
 from ..datafusion.whole import Whole
 from ..operators.blocks import Given
 from ..pipeline.kinds.deduplicate import Deduplicate
+from ..pipeline.kinds.followed import FollowTable, LatestRows
 from ..pipeline.kinds.functions import Functions
 from ..pipeline.kinds.join import Join
 from ..pipeline.kinds.kind import DescribedOperator, WaitingOperator
@@ -26,6 +28,8 @@ from ..pipeline.kinds.look_back import LookBack
 from ..pipeline.kinds.lookup import Lookup
 from ..pipeline.kinds.sql import Sql
 from ..pipeline.kinds.union import Union, merged
+from ..pipeline.kinds.updating import TTL, OverResults, Updating
+from ..pipeline.kinds.updating_join import UpdatingJoin
 from ..pipeline.kinds.whole import WholeQuery
 from ..pipeline.kinds.windows import NONE, Windows
 from ..pipeline.lines import Key
@@ -34,6 +38,7 @@ from ..windows.collecting import Inputs
 from ..windows.joining import Sides
 from ..windows.opened import opened
 from ..windows.storage import StorageLimits
+from ..windows.updating_rows import SIGN
 from .functions import PlannedUdf
 
 _Waiting = TypeVar("_Waiting", bound=WaitingOperator)
@@ -50,17 +55,28 @@ class NeedsTime(Exception):
 class Node:
     """Rows that somebody may take. operator: whose they are. schema: of the rows. windows: columns that are windows of
     all rows before. times: columns that are times near the event time: how many nanoseconds it is behind them, at
-    least and at most."""
+    least and at most. pending: they are results that are updated, of an operator that is still to be made."""
 
     operator: str
     schema: pa.Schema
     windows: frozenset[str] = frozenset()
     times: Mapping[str, tuple[int, int]] = dataclasses.field(default_factory=dict)
+    pending: Pending | None = None
 
     @property
     def names(self) -> list[str]:
         """Of the columns that a query can see."""
-        return [name for name in self.schema.names if name != TIME]
+        return [name for name in self.schema.names if name not in (TIME, SIGN.name)]
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether its rows come and go. Nobody sees the column that says so: it passes through all queries."""
+        return SIGN.name in self.schema.names
+
+    @property
+    def is_updated(self) -> bool:
+        """Whether its rows may change, in either way."""
+        return self.is_signed or self.pending is not None
 
     def with_windows(self, windows: Iterable[str]) -> Node:
         return dataclasses.replace(self, windows=frozenset(windows))
@@ -74,11 +90,48 @@ class Node:
 
 
 @dataclass(frozen=True)
+class Pending:
+    """Results that are updated. rows: what they are made of. operator: without its places. functions: of plugins, that
+    it calls. at: where the query is."""
+
+    rows: Node
+    operator: Updating
+    functions: Mapping[str, Aggregate]
+    at: int
+
+    @property
+    def changes(self) -> pa.Schema:
+        """Of the operator. Raises WrongQuery."""
+        schema: pa.Schema = opened(self.operator.rows(self.functions), self.rows.schema).schema
+        return schema
+
+    @property
+    def results(self) -> pa.Schema:
+        """Raises WrongQuery."""
+        return pa.schema(list(self.changes.field("after").type))
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """Which key each column of a result is that is one."""
+        known = {key: key for key in self.operator.keys}
+        for over in self.operator.over:
+            if over.select is not None:
+                columns = {name: column_name(text, over.table) for name, text in over.select.items()}
+                known = {name: known[column] for name, column in columns.items() if column in known}
+        return known
+
+    def over(self, queries: Sequence[OverResults]) -> Pending:
+        """With these over the results."""
+        operator = self.operator.model_copy(update={"over": (*self.operator.over, *queries)})
+        return dataclasses.replace(self, operator=operator)
+
+
+@dataclass(frozen=True)
 class FlowSettings:
     """on_error, on_timeout: of functions. on_row: of rows that a query cannot compute. on_late: of late rows.
     allowed_lateness: of windows over rows of tables. isolation, workers: where functions run. memory_limit, disk_limit:
     of open windows. max_drift: by how many seconds of event time a source may be ahead of others. state_ttl: how long
-    keys are known, in seconds."""
+    keys are known, in seconds; updating_ttl: the same of those whose results are updated."""
 
     on_error: Action = "fail"
     on_timeout: Action = "fail"
@@ -91,6 +144,7 @@ class FlowSettings:
     disk_limit: int = StorageLimits.disk
     max_drift: float = WaitingOperator.model_fields["max_drift"].default
     state_ttl: float | None = None
+    updating_ttl: float = TTL
 
 
 class Flow:
@@ -149,6 +203,28 @@ class Flow:
             update = {"isolation": self.settings.isolation, "workers": self.settings.workers}
             placed = placed.model_copy(update=update)
         return self._added(placed, opened(operator.grouping(functions), before.schema).schema, at)
+
+    def updates(self, pending: Pending, as_rows: bool = False) -> Node:
+        """The changes of results. as_rows: as rows that come and go."""
+        pending = dataclasses.replace(pending, operator=pending.operator.model_copy(update={"as_rows": as_rows}))
+        update: dict[str, Any] = {
+            "name": self._named(pending.operator.name or ""),
+            "after": self._after(pending.rows),
+            **self._limits,
+        }
+        if pending.functions:
+            update |= {"isolation": self.settings.isolation, "workers": self.settings.workers}
+        return self._added(pending.operator.model_copy(update=update), pending.changes, pending.at)
+
+    def of_keys(self, before: Node, operator: FollowTable | LatestRows, at: int) -> Node:
+        """operator: without its places. Raises WrongQuery."""
+        update = {"name": self._named(operator.name or ""), "after": self._after(before), **self._limits}
+        return self._added(operator.model_copy(update=update), opened(operator.rows(), before.schema).schema, at)
+
+    def follows(self, operator: str) -> bool:
+        """Whether an operator's rows come from a table that changes."""
+        declared, before = self._with_inputs(operator)
+        return isinstance(declared, FollowTable) or any(map(self.follows, before))
 
     def deduplicate(self, before: Node, operator: Deduplicate, at: int) -> Node:
         """operator: without its places. Raises WrongQuery."""
@@ -215,6 +291,16 @@ class Flow:
         joining = operator.joining()
         sides = Sides([left.schema, right.schema], joining.time, joining.needed)
         return self._added(self._waiting(operator, left, right), opened(joining, sides.schema).schema, at)
+
+    def updating_join(self, left: Node, right: Node, operator: UpdatingJoin, at: int) -> Node:
+        """operator: without its name. Raises WrongQuery."""
+        inputs = operator.inputs([left.schema, right.schema])
+        placed = operator.model_copy(update={"name": self._named(operator.name or ""), **self._limits})
+        return self._added(placed, opened(operator.joining(), inputs.schema).schema, at)
+
+    @property
+    def _limits(self) -> dict[str, int]:
+        return {"memory_limit": self.settings.memory_limit, "disk_limit": self.settings.disk_limit}
 
     def _waiting(self, operator: _Waiting, *before: Node) -> _Waiting:
         """With its name and the settings."""

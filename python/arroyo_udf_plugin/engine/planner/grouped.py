@@ -151,6 +151,20 @@ class Grouped:
 
     def _grouped_by(self) -> tuple[_Window, list[Expression]]:
         """The window, and the keys."""
+        windows, keys = self._groups()
+        if not windows:
+            windows = [_Window(key, MOMENT) for key in keys if self._is_window_before(key)][:1]
+        if not windows:
+            at = self._query.group[0].start
+            raise Unending(
+                "this GROUP BY has no window, so its groups would never end: add tumble(interval '1 minute')", at
+            )
+        if len(windows) > 1:
+            raise Wrong("this GROUP BY has two windows: leave out one", windows[1].expression.start)
+        return windows[0], keys
+
+    def _groups(self) -> tuple[list[_Window], list[Expression]]:
+        """The windows that are named, and the keys."""
         windows: list[_Window] = []
         keys: list[Expression] = []
         for expression in self._query.group:
@@ -162,16 +176,7 @@ class Grouped:
                 windows.append(self._window(meant))
             elif self._normal(meant) not in map(self._normal, keys):
                 keys.append(meant)
-        if not windows:
-            windows = [_Window(key, MOMENT) for key in keys if self._is_window_before(key)][:1]
-        if not windows:
-            at = self._query.group[0].start
-            raise Unending(
-                "this GROUP BY has no window, so its groups would never end: add tumble(interval '1 minute')", at
-            )
-        if len(windows) > 1:
-            raise Wrong("this GROUP BY has two windows: leave out one", windows[1].expression.start)
-        return windows[0], keys
+        return windows, keys
 
     def _is_window_before(self, key: Expression) -> bool:
         """Whether it is a column that is a window of rows before."""
@@ -231,10 +236,14 @@ class Grouped:
 
     def _rows(self, keys: Mapping[str, Expression]) -> Node:
         """What rows contribute."""
-        items = (*(Item(key, name) for name, key in keys.items()), *self._inputs.values())
+        items: tuple[Star | Item, ...] = (*(Item(key, name) for name, key in keys.items()), *self._inputs.values())
+        scope = self._scope
+        if not items and len(self._node.names) == len(self._node.schema.names):
+            items = (Star(None, {}, self._query.at),)  # a batch needs a column
+            scope = None if scope is None else scope.rows(self._node.names)
         rows = dataclasses.replace(self._query, ctes={}, items=items, group=(), having=())
         name = f"{self._name}_rows"
-        rounds = Rounds(self._text, self._udfs, self._flow, rows, self._node, name, scope=self._scope)
+        rounds = Rounds(self._text, self._udfs, self._flow, rows, self._node, name, scope=scope)
         return rounds.built(with_time=True)
 
     def _windows(self, rows: Node, window: _Window, keys: Mapping[str, Expression]) -> Node:

@@ -205,12 +205,7 @@ class StreamJoin:
         texts, merged, made = [], {}, {}
         has_window = False
         for name, at in self._join.using.items():
-            left = self._scope.column(name, at)
-            if left is None:
-                raise Wrong(f"the tables before have no column {name}: {nearest(name, self._left.names)}", at)
-            right = self._own.get(name)
-            if right is None:
-                raise Wrong(f"{self._table} has no column {name}: {nearest(name, self._own)}", at)
+            left, right = self._pair(name, at)
             has_window = has_window or self._are_windows(left, right)
             texts.append(f"{self._items[left]} = {self._items[right]}")
             merged[name] = {"right": right, "full": f"using.{name}"}.get(self._join.kind, left)
@@ -219,6 +214,16 @@ class StreamJoin:
         if not has_window:
             raise Unending(self._refusal(Bounds()), self._join.at)
         return _Condition(" AND ".join(texts), merged, made)
+
+    def _pair(self, name: str, at: int) -> tuple[str, str]:
+        """The columns of both sides in the joined row that have this name."""
+        left = self._scope.column(name, at)
+        if left is None:
+            raise Wrong(f"the tables before have no column {name}: {nearest(name, self._left.names)}", at)
+        right = self._own.get(name)
+        if right is None:
+            raise Wrong(f"{self._table} has no column {name}: {nearest(name, self._own)}", at)
+        return left, right
 
     def _windows(self, condition: _Condition) -> Collection[str]:
         """The columns that are the window of each row."""

@@ -16,7 +16,8 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from ...errors import InvalidArgument
-from ..connectors.lookup_table import WrongColumn, lookup_table
+from ..connectors.lookup_table import WrongColumn
+from ..connectors.lookups import keyed_table
 from ..datafusion.query import Select, WrongQuery
 from ..datafusion.tokens import column_name, quoted
 from ..pipeline.kinds.lookup import Lookup
@@ -44,7 +45,7 @@ class Looked:
         columns = None if table.columns is None else {name: name for name in types}
         values, _ = resolved({name: self.keys[name] for name in ("uri", "table")}, os.environ)
         try:
-            self.schema = lookup_table(values["uri"], values["table"], {}, columns, types, table.name).schema
+            self.schema = keyed_table(values["uri"], values["table"], {}, columns, types, table.name).schema
         except WrongColumn as error:
             at = next((column.at for column in table.columns or () if column.name == error.column), table.at)
             raise Wrong(str(error), at) from None

@@ -22,6 +22,7 @@ from ...plugin.casting import fits
 from ..connectors.cells import CellType
 from ..datafusion.query import Query, Select, WrongQuery
 from ..datafusion.tokens import column_name, quoted
+from ..windows.updating_rows import SIGN
 from .column_types import cast_to
 from .diagnostics import wrong_query
 from .expressions import Expression, without_queries
@@ -32,7 +33,7 @@ from .selects import Item, QueryText, Star, name_of
 from .steps import ComputedSteps, Made, names_in
 from .text import Text, Wrong
 
-_OWN = re.compile(r"__([acgklrvx]\d+(_\d+)?|[tw])")
+_OWN = re.compile(r"__([acgjklrvx]\d+(_\d+)?|[stw]|op|unsent|change)")
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,8 @@ class Rounds:
         results = self._results(wanted)
         if with_time and TIME in self._node.schema.names:
             results.append(_Result(TIME, None, TIME, self._query.at))
+        if self._node.is_signed:
+            results.append(_Result(SIGN.name, None, SIGN.name, self._query.at))
         self._filter()
         items = {result.name: self._value(result) for result in results}
         self._run(items)

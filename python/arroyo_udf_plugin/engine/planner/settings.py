@@ -32,6 +32,7 @@ _MEASURES: Mapping[str, tuple[Callable[[str], float], str]] = {
     "allowed_lateness": (period_seconds, "a time above 0, such as '10 minutes'"),
     "max_drift": (period_seconds, "a time above 0, such as '10 minutes'"),
     "state_ttl": (period_seconds, "a time above 0, such as '1 hour' or '7 days'"),
+    "updating_ttl": (period_seconds, "a time above 0, such as '1 hour' or '7 days'"),
     "checkpoint_interval": (period_seconds, "a time above 0, such as '10 seconds' or '500ms'"),
     "checkpoint_rows": (int, "a whole number above 0"),
     "retained_checkpoints": (int, "a whole number above 0"),
@@ -96,8 +97,6 @@ class ChosenSettings:
 
 def _value(setting: Set) -> Any:
     name, text = setting.name, setting.value
-    if name == "updating_ttl":
-        raise Wrong("updating_ttl: updating SQL is not supported. Leave it out", setting.at)
     if name not in _KNOWN:
         raise Wrong(f"there is no setting {name}: {nearest(name, _KNOWN)}", setting.at)
     if name in _WORDS and text not in _WORDS[name]:

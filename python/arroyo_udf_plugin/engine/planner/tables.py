@@ -11,7 +11,7 @@ from ...errors import ArroyoUdfError, nearest, printable
 from ..connectors.connector import Connector
 from ..connectors.described import Input, Output
 from ..connectors.registry import OWN, broken, connectors
-from ..connectors.table_options import LONGEST_SECONDS, SqlColumn, TableOptions, WrongOption
+from ..connectors.table_options import CHANGES, LONGEST_SECONDS, SqlColumn, TableOptions, WrongOption
 from .statements import CreateTable
 from .text import Wrong
 
@@ -19,10 +19,10 @@ _IDLE = "idle_micros"
 _Made = TypeVar("_Made")
 _STREAM = "pipe its records into a table with connector = 'stdin', or from one with 'stdout'"
 _NO_CONNECTORS = {
-    **dict.fromkeys(("kafka", "confluent", "kinesis", "nats", "mqtt", "rabbitmq", "fluvio"), _STREAM),
-    **dict.fromkeys(("sse", "websocket", "polling_http", "webhook"), _STREAM),
+    **dict.fromkeys(("kinesis", "nats", "mqtt", "rabbitmq", "fluvio"), _STREAM),
+    "websocket": _STREAM,
     **dict.fromkeys(("delta", "iceberg"), "write connector = 'filesystem' and format = 'parquet'"),
-    "redis": "write connector = 'postgres' or 'sqlite'",
+    "confluent": "write connector = 'kafka' and auth.type = 'sasl'",
     "nexmark": "write connector = 'impulse', or read a file of its events",
     "preview": "write connector = 'stdout', or a SELECT without INSERT",
 }
@@ -119,14 +119,21 @@ def sink_of(table: CreateTable) -> Output:
     return _made(table, model.of_table)
 
 
+def takes_changes(table: CreateTable) -> bool:
+    """Whether its rows are changes: op, before and after."""
+    option = table.options.get("format")
+    return option is not None and option.value == CHANGES
+
+
 def lookup_of(table: CreateTable) -> Mapping[str, Any]:
     """The keys of a `Lookup` that say where it looks. Raises Wrong."""
     if table.watermark is not None:
         raise Wrong("what is looked up has no event time: leave WATERMARK FOR out", table.watermark.at)
+    known = _connector(table).lookup_metadata
     for column in table.columns or ():
         if column.generated:
             raise Wrong(f"{column.name} is generated, and not in the database: compute it in the SELECT", column.at)
-        if column.metadata is not None:
+        if column.metadata is not None and column.metadata.value not in known:
             raise Wrong(f"{column.name} is a column of the database: leave out METADATA FROM", column.metadata.at)
     lookup = _connector(table).lookup
     assert lookup is not None, "by kind_of"

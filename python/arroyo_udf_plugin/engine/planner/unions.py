@@ -27,7 +27,7 @@ def united(flow: Flow, nodes: Sequence[Node], places: Sequence[int], name: str) 
             counts = f"{len(node.names)} columns, and the first one {len(first.names)}"
             raise Wrong(f"this SELECT has {counts}: {', '.join(first.names)}", at)
     has_time = all(TIME in node.schema.names for node in nodes)
-    types = [_common([_type(node, column) for node in nodes]) for column in range(len(first.names))]
+    types = [common_type([_type(node, column) for node in nodes]) for column in range(len(first.names))]
     inputs = []
     for node, at in zip(nodes, places, strict=True):
         items = {}
@@ -72,7 +72,7 @@ def _times(nodes: Sequence[Node], column: int) -> tuple[int, int] | None:
     return (min(least for least, _ in known), max(most for _, most in known)) if len(known) == len(times) else None
 
 
-def _common(types: Sequence[pa.DataType]) -> pa.DataType | None:
+def common_type(types: Sequence[pa.DataType]) -> pa.DataType | None:
     """What DataFusion makes of a column of these types. None: it does not."""
     if len(set(types)) == 1:
         return types[0]

@@ -20,6 +20,12 @@ numbering.py  which rows and pieces are one session
 results.py    the columns of a result
 first_rows.py the first row of each key within a time
 look_back.py  window functions that look back at rows of their key
+updated_keys.py  the latest results of keys, and how they change; updating_rows.py: what is asked of these and of rows
+              that come and go; result_changes.py: changes
+changing.py   what all have that take rows that come and go: recounted_keys.py: results of keys, computed anew;
+              signed_partials.py: what can be taken off; updated_join.py: joins; followed_rows.py: tables, out of
+              their changes; net_changes.py: tables, as changes
+keyed_rows.py rows by their key; row_hashes.py: which are equal
 timed_rows.py rows by their event time; runs.py: sorted by it
 storage.py    what is kept, in memory or in files; kept.py: its parts, as checkpoints see them
 joining.py    rows of two inputs with the same time, joined; interval_joining.py: with times near each other;

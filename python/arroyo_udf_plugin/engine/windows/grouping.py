@@ -20,7 +20,9 @@ from ..datafusion.native_calls import NO_AGGREGATES
 from ..datafusion.query import WrongQuery, error_message, planned, settled, written
 from ..datafusion.tokens import quoted, tokens, without_layout
 from .partials import COUNT, Parted, column, part_name, parted, without_order
+from .signed_partials import SIGNED_COUNT, signed_parts
 from .spans import Window, is_time
+from .updating_rows import SIGN, UpdatingRows
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,13 +108,21 @@ class GroupingPlan:
     meanings: what parts are, by the names of their columns.
     needed: the columns of the rows that it takes. fed: their schema. kept: that of what panes keep, rows or parts.
     schema: of the results: keys and aggregates.
-    in_parts: whether panes keep parts. If so: parts: of rows. merged: of parts, put together. part_texts, merge_texts:
-    their aggregates.
+    in_rows: the aggregates that have no parts. in_parts: whether all have, and panes keep these. If so: parts: of rows.
+    merged: of parts, put together. part_texts, merge_texts: their aggregates.
     result: of what is kept. result_texts: its aggregates. functions: of plugins that the texts call.
+    count: of rows that come and go, the part that says how many are there.
     """
 
-    def __init__(self, grouping: Grouping, given: pa.Schema, by: Sequence[pa.Field]) -> None:
+    def __init__(
+        self, grouping: Grouping | UpdatingRows, given: pa.Schema, by: Sequence[pa.Field], in_rows: bool = False
+    ) -> None:
+        """in_rows: no aggregate has parts."""
         self._grouping, self._given, self._by = grouping, given, by
+        self._is_by_row = isinstance(grouping, Grouping) and grouping.by_row
+        self._has_no_parts = in_rows or self._is_by_row
+        self._is_signed = isinstance(grouping, UpdatingRows) and grouping.is_signed
+        self.count: str | None = None
         self.functions = list_functions(grouping.functions)
         self._check()
         results = [settled(*pair) for pair in zip(grouping.aggregates.values(), self._types(), strict=True)]
@@ -121,30 +131,38 @@ class GroupingPlan:
         self.schema = pa.schema([*keys, *zip(grouping.aggregates, (type_ for _, type_ in results), strict=True)])
         self.needed = self._needed()
         fed = self.fed = pa.schema([given.field(name) for name in self.needed])
-        parted_texts = [
-            None if grouping.by_row else parted(text, given, grouping.table, grouping.functions) for text in texts
-        ]
+        parted_texts = [None if self._has_no_parts else self._parted(text) for text in texts]
         aggregates = [aggregate for aggregate in parted_texts if aggregate is not None]
-        self.in_parts = len(aggregates) == len(parted_texts)
+        self.in_rows = [name for name, own in zip(grouping.aggregates, parted_texts, strict=True) if own is None]
+        self.in_parts = not self.in_rows
         self.meanings: dict[str, str] = {}
         if not self.in_parts:
             self.kept = fed
-            if not grouping.by_row:
+            if not self._is_by_row:
                 texts = [without_order(text, given, grouping.table, grouping.functions) for text in texts]
             self.result_texts = texts
             self.result = self._asked(texts, fed, self.schema)
             self._check_together(texts, fed)
             return
-        if not aggregates and not keys:
+        if self._is_signed:
+            aggregates.append(SIGNED_COUNT)
+        elif not aggregates and not keys:
             aggregates = [COUNT]  # a batch needs a column
         self._plan_parts(aggregates, fed, keys)
 
+    def _parted(self, text: str) -> Parted | None:
+        grouping = self._grouping
+        if self._is_signed:
+            return signed_parts(text, self._given, grouping.table, grouping.functions)
+        return parted(text, self._given, grouping.table, grouping.functions)
+
     def _check(self) -> None:
         grouping, given = self._grouping, self._given
-        for name in (grouping.time, *grouping.keys):
+        of_window = [grouping.column, grouping.time] if isinstance(grouping, Grouping) else []
+        for name in (*of_window[1:], *grouping.keys):
             if len(given.get_all_field_indices(name)) != 1:
                 raise WrongQuery(f"there is no column {name}, or several", name)
-        if not is_time(given.field(grouping.time).type):
+        if isinstance(grouping, Grouping) and not is_time(given.field(grouping.time).type):
             raise WrongQuery(
                 f"{grouping.time} is {given.field(grouping.time).type}: name a column of times, or give a column of "
                 f'text this type where it is read: types = {{{grouping.time} = "datetime"}}',
@@ -153,7 +171,7 @@ class GroupingPlan:
         for field in self._by:
             if field.name in given.names:
                 raise WrongQuery(f"a column has the name {field.name}, which windows need: rename it", field.name)
-        names = [*grouping.keys, grouping.column, *grouping.aggregates, grouping.time]
+        names = [*grouping.keys, *of_window[:1], *grouping.aggregates, *of_window[1:]]
         for place, name in enumerate(names):
             if name in names[:place]:
                 raise WrongQuery(f"two columns of the result have the name {name}: rename one", name)
@@ -192,18 +210,22 @@ class GroupingPlan:
 
     def _needed(self) -> list[str]:
         words = {token.name for text in self._grouping.aggregates.values() for token in tokens(text)}
+        words |= {SIGN.name} if self._is_signed else set()
         needed = [name for name in self._given.names if name in words or name in self._grouping.keys]
-        return needed or [self._grouping.time]  # a batch needs a column
+        time = self._grouping.time
+        return needed or [self._given.names[0] if time is None else time]  # a batch needs a column
 
     def text(self, items: Sequence[str], by: Sequence[str], relation: str = TABLE) -> str:
         """Of a query: items by these columns and the keys."""
         keys = [quoted(name) for name in (*by, *self._grouping.keys)]
         named = [f"{text}\nAS {quoted(f'__{place}')}" for place, text in enumerate(items)]
-        grouped = f"\nGROUP BY {', '.join(keys)}" if keys and not self._grouping.by_row else ""
+        grouped = f"\nGROUP BY {', '.join(keys)}" if keys and not self._is_by_row else ""
         return f"SELECT {', '.join([*keys, *named])}\nFROM {relation} AS {quoted(self._grouping.table)}{grouped}"
 
     def _plan_parts(self, aggregates: Sequence[Parted], fed: pa.Schema, keys: Sequence[pa.Field]) -> None:
         parts = list(dict.fromkeys(part for aggregate in aggregates for part in aggregate.parts))
+        if self._is_signed:
+            self.count = part_name(parts.index(SIGNED_COUNT.parts[0]))
         types = self._types_of([part.text for part in parts], fed)
         fields = [pa.field(part_name(number), type_) for number, type_ in enumerate(types)]
         self.kept = pa.schema([*keys, *fields])
@@ -214,5 +236,5 @@ class GroupingPlan:
         self.merge_texts = list(put_together.values())
         self.merged = self._asked(self.merge_texts, self.kept, self.kept)
         results = [aggregate.result.format(*map(put_together.__getitem__, aggregate.parts)) for aggregate in aggregates]
-        self.result_texts = results if self._grouping.aggregates else []
+        self.result_texts = results[: len(self._grouping.aggregates)]
         self.result = self._asked(self.result_texts, self.kept, self.schema)

@@ -29,13 +29,14 @@ from .join_query import SIDES, Joining
 from .kept import KeptPart, KeptRows
 from .look_back import LookBackRows
 from .spans import nanoseconds
+from .updating_rows import FollowedRows, JoiningRows, NetRows, Updates, UpdatingRows
 
 COUNT = 128
 """How many key groups there are. It is part of all states."""
 
 BYTES = MultiHash.returns.byte_width
 
-Asked = Grouping | Joining | Collecting | FirstRows | LookBackRows
+Asked = Grouping | Joining | Collecting | FirstRows | LookBackRows | Updates
 Keys = Callable[[pa.RecordBatch], Sequence[pa.Array]]
 """The columns of keys of some rows."""
 
@@ -102,7 +103,7 @@ class KeyGroups:
         keys = [] if self._keys is None else self._keys(rows)
         if self._are_known_by_hash:
             return list(map(decoded, keys))
-        return [part for key in keys for part in _parts(key)]
+        return [part for key in keys for part in key_parts(key)]
 
 
 def groups_of(hashes: pa.Array) -> pa.UInt8Array:
@@ -116,8 +117,12 @@ def _keys_of(asked: Asked, schema: pa.Schema) -> Keys | None:
     """None: all rows are needed together."""
     if isinstance(asked, Joining):
         return _keys_of_join(asked, schema)
+    if isinstance(asked, JoiningRows):
+        columns = [tuple(f"{number}.{name}" for number, name in enumerate(pair)) for pair in asked.keys]
+        return lambda rows: [pc.coalesce(*(decoded(rows.column(name)) for name in pair)) for pair in columns]
     names: Sequence[str | None] = ()
-    if isinstance(asked, FirstRows) or (isinstance(asked, Grouping) and not asked.by_row):
+    of_keys = FirstRows | UpdatingRows | FollowedRows | NetRows
+    if isinstance(asked, of_keys) or (isinstance(asked, Grouping) and not asked.by_row):
         names = asked.keys
     elif isinstance(asked, LookBackRows):
         names = [_name_of(tokens(key), {asked.table}) for key in asked.keys]
@@ -169,17 +174,18 @@ def _name_of(part: Sequence[Token], tables: Collection[str]) -> str | None:
     return part[0].name if len(part) == 1 else None
 
 
-def _parts(key: pa.Array) -> list[pa.Array]:
-    """Columns that are equal where the keys are."""
+def key_parts(key: pa.Array, has_one_nan: bool = True) -> list[pa.Array]:
+    """Columns that are equal where the keys are. has_one_nan: all that is no number is the same; DataFusion's groups
+    know a NaN with a sign, too."""
     if isinstance(key.type, pa.BaseExtensionType):
-        return _parts(decoded(key) if isinstance(key.type, CellType) else key.storage)
+        return key_parts(decoded(key) if isinstance(key.type, CellType) else key.storage, has_one_nan)
     if pa.types.is_struct(key.type):
-        return [key.is_valid(), *(part for field in key.flatten() for part in _parts(field))]
+        return [key.is_valid(), *(part for field in key.flatten() for part in key_parts(field, has_one_nan))]
     if pa.types.is_dictionary(key.type):
-        return _parts(key.dictionary_decode())
-    if pa.types.is_floating(key.type):  # 0 is -0, and all that is no number is the same
-        nan = pa.scalar(float("nan"), key.type)
-        return [pc.if_else(pc.is_nan(key), nan, pc.add(key, pa.scalar(0.0, key.type)))]
+        return key_parts(key.dictionary_decode(), has_one_nan)
+    if pa.types.is_floating(key.type):  # 0 is -0
+        number = pc.add(key, pa.scalar(0.0, key.type))
+        return [pc.if_else(pc.is_nan(key), pa.scalar(float("nan"), key.type), number) if has_one_nan else number]
     return [key]
 
 

@@ -57,13 +57,13 @@ def parted(text: str, schema: pa.Schema, table: str, functions: Collection[str] 
         return None
     end = next((place for place, token in enumerate(all_tokens) if token.text == ")"), 0)
     inner, rest = all_tokens[2:end], all_tokens[end + 1 :]
-    if rest and (rest[0].word != "filter" or _has_more(rest)):
+    if rest and (rest[0].word != "filter" or has_more(rest)):
         return None
     filter_ = text[rest[0].start :] if rest else ""
     argument = text[inner[0].start : inner[-1].end] if inner else ""
     if name == "count" and (argument == "*" or [token.kind for token in inner] == ["number"]):
         return Parted([Part(f"count(*) {filter_}", "sum({0})")], COUNT.result)
-    type_ = _type_of(inner, schema, table)
+    type_ = type_of(inner, schema, table)
     if type_ is None:
         return None
     count = Part(f"count({argument}) {filter_}", "sum({0})")
@@ -83,7 +83,7 @@ def _of_plugin(text: str, part: Sequence[Token]) -> Parted | None:
     """part: of a call of a plugin's aggregate, which may be more than that."""
     end = closing(part, 1)
     rest = part[end + 1 :]
-    if is_distinct_or_ordered(part[2:end]) or (rest and (rest[0].word != "filter" or _has_more(rest))):
+    if is_distinct_or_ordered(part[2:end]) or (rest and (rest[0].word != "filter" or has_more(rest))):
         return None
     name = (part[0].name or "").lower()
     update, merge = quoted(update_name(name)), quoted(merge_name(name))
@@ -107,7 +107,7 @@ def without_order(text: str, schema: pa.Schema, table: str, functions: Collectio
     return aggregate.parts[0].text
 
 
-def _has_more(rest: Sequence[Token]) -> bool:
+def has_more(rest: Sequence[Token]) -> bool:
     """Whether something stands behind FILTER (...)."""
     depth = 0
     for place, token in enumerate(rest):
@@ -117,7 +117,7 @@ def _has_more(rest: Sequence[Token]) -> bool:
     return True
 
 
-def _type_of(argument: Sequence[Token], schema: pa.Schema, table: str) -> pa.DataType | None:
+def type_of(argument: Sequence[Token], schema: pa.Schema, table: str) -> pa.DataType | None:
     """Of a column, if an argument is one and nothing more."""
     names = [token.name for token in argument]
     if len(argument) == 3 and argument[1].text == "." and names[0] == table:

@@ -1,3 +1,3 @@
 CREATE TABLE t (a INT) WITH (connector = 'kafak');
 SELECT id FROM flights
--- refused 1:30: there is no connector 'kafak': there are impulse, filesystem, single_file, stdin, stdout, blackhole, postgres, sqlite
+-- refused 1:30: there is no connector 'kafak': write 'kafka'

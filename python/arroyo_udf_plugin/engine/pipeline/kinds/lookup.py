@@ -1,4 +1,4 @@
-"""Columns of a table in a database, which rows look up by a key."""
+"""Columns of a table in a database, or in Redis, which rows look up by a key."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pydantic
 from ....errors import nearest
 from ....host.policy import Policy
 from ...connectors.described import Bytes, Seconds
-from ...connectors.lookup_table import lookup_table
+from ...connectors.lookups import keyed_table
 from ...connectors.type_names import type_named
 from ...datafusion.query import Select, WrongQuery
 from ...operators.blocks import Given
@@ -21,16 +21,16 @@ from .kind import Building, DescribedOperator, lines_of_columns
 
 
 class Lookup(DescribedOperator):
-    """An operator: columns of a table in SQLite or PostgreSQL, which rows look up by a key.
+    """An operator: columns of a table in SQLite, PostgreSQL or Redis, which rows look up by a key.
 
     Rows stay in their order. With several matches a row becomes several rows; a null in a key matches nothing.
     """
 
     type: Literal["lookup"] = "lookup"
     uri: str
-    """The database: `sqlite:PATH` or `postgresql://USER:${PASSWORD}@HOST/DATABASE`."""
+    """The database: `sqlite:PATH`, `postgresql://USER:${PASSWORD}@HOST/DATABASE` or `redis://HOST:PORT/DATABASE`."""
     table: str
-    """The name of a table or a view."""
+    """The name of a table or a view. In Redis, how keys are made of columns: `planes:{tail}`."""
     keys: Annotated[dict[str, str], pydantic.Field(min_length=1)]
     """The table's columns that must be equal to columns of the rows: the row's column for each of them."""
     columns: dict[str, str] | None = None
@@ -64,7 +64,7 @@ class Lookup(DescribedOperator):
         """given: has the columns of the keys. Looks at the table. Raises InvalidArgument."""
         types = {column: type_named(type_) for column, type_ in self.types.items()}
         keys = {column: given.schema.field(own).type for column, own in self.keys.items()}
-        table = lookup_table(self.uri, self.table, keys, self.columns, types, name)
+        table = keyed_table(self.uri, self.table, keys, self.columns, types, name)
         condition = None if self.where is None else Select({"kept": "true"}, self.where)
         return LookupPlan(
             name=name,

@@ -1,0 +1,2 @@
+SELECT small, median(alt) AS m FROM flights GROUP BY small
+-- refused 1:15: this aggregate would need all rows of a key for ever: write count, sum, min, max, avg, bool_and, bool_or, or an aggregate of a plugin, without DISTINCT and ORDER BY
