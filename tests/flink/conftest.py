@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,10 @@ import pytest
 from sessions import Session, session
 
 import object_store_server
+
+sys.path.append(str(Path(__file__).parents[1] / "connectors"))
+
+import kafka_broker
 
 Described = Callable[..., dict[str, Any]]
 
@@ -31,11 +36,8 @@ print(json.dumps(described(Script("query.sql", text, libraries).pipeline)))
 
 @pytest.fixture(scope="session")
 def flink_python() -> Path:
-    """The Python of Flink's workers. DataFusion needs a newer pyarrow than Apache Beam allows (docs/flink.md)."""
-    python = Path(os.environ["FLINK_PYTHON"])
-    install = ("-m", "pip", "install", "--quiet", "--no-deps", "--upgrade", "pyarrow>=26,<27")
-    subprocess.run([python, *install], check=True)
-    return python
+    """The Python of Flink's workers."""
+    return Path(os.environ["FLINK_PYTHON"])
 
 
 @pytest.fixture(scope="session")
@@ -57,7 +59,8 @@ def shared_session(
 ) -> Iterator[Session]:
     s3 = {"endpoint": s3_server.address, "path-style-access": "true", "region": "us-east-1"}
     settings = [word for key, value in s3.items() for word in ("--config", f"s3.{key}={value}")]
-    options = ("--taskmanagers", 2, "--slots", 2, "--ha", "--jar", os.environ["FLINK_S3"], *settings)
+    jars = [word for name in ("FLINK_S3", "FLINK_KAFKA") for word in ("--jar", os.environ[name])]
+    options = ("--taskmanagers", 2, "--slots", 2, "--ha", *jars, *settings)
     with session(tmp_path_factory.mktemp("flink"), flink_python, *options) as cluster:
         yield cluster
 
@@ -72,6 +75,13 @@ def session_cluster(shared_session: Session, request: pytest.FixtureRequest) -> 
     for job in shared_session.jobs:
         job.cancel()
     shared_session.jobs.clear()
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kafka_broker.Broker]:
+    """A broker of Kafka. Leave it running."""
+    with kafka_broker.broker(tmp_path_factory.mktemp("kafka")) as broker:
+        yield broker
 
 
 @pytest.fixture(scope="session")

@@ -36,7 +36,7 @@ class FailsOnce(MapFunction):  # type: ignore[misc]
 
     def map(self, number: int) -> int:
         if not self._failed.exists():
-            time.sleep(0.001)
+            time.sleep(0.001)  # the case itself: it has to last until a checkpoint is there, however long that takes
             if number % 50 == 0 and any(self._checkpoints.glob("*/*/_metadata")):
                 self._failed.touch()
                 raise RuntimeError("it fails once")

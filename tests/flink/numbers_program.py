@@ -10,7 +10,7 @@ SLOWLY = 0.001  # seconds per number
 
 
 def slowly(number: int) -> int:
-    time.sleep(SLOWLY)
+    time.sleep(SLOWLY)  # the case itself: workers that run until they are cancelled, without a busy processor
     return number
 
 

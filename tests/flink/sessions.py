@@ -46,7 +46,7 @@ class Session:
 
     def __init__(self, folder: Path, process: subprocess.Popen[bytes]) -> None:
         self.folder, self.process = folder, process
-        self._rest = httpx.Client(base_url=self.url, timeout=60, trust_env=False)
+        self._rest = httpx.Client(base_url=self.url, timeout=_PATIENCE, trust_env=False)
         self._jar: str | None = None
         self.jobs: list[FlinkJob] = []
 

@@ -92,11 +92,15 @@ def test_a_job_is_stopped_and_rescaled_and_has_each_row_once(start: Callable[[],
     cluster.await_state(posted, "Running")
     await_more_rows(tmp_path)
     until(lambda: cluster.get(posted).status.epoch > 0, "a checkpoint")
+    cluster.change(posted, parallelism=2)
+    until(lambda: cluster.get(posted).status.settings["parallelism"] == 2, "two tasks of each kind")
+    assert cluster.get(posted).status.generation == 1
+    await_more_rows(tmp_path)
     cluster.change(posted, stop="checkpoint")
     stopped = cluster.await_state(posted, "Stopped")
     with cluster.database.read() as session:
         assert history.checkpoints(session, stopped.job.id)[-1].checkpoint_type == "stopping"
-    cluster.change(posted, stop="none", parallelism=2)
+    cluster.change(posted, stop="none", parallelism=1)
     cluster.await_state(posted, "Running", generation=2)
     await_more_rows(tmp_path)
     cluster.change(posted, stop="checkpoint")

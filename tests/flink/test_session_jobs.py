@@ -62,7 +62,7 @@ class Operated(FakeKubernetes):
             return [int(labels["arroyo-udf/generation"]) for labels in submitted]
 
     def _job(self, name: str) -> FlinkJob:
-        return FlinkJob(self._cluster, uuid.uuid5(uuid.NAMESPACE_OID, name).hex)
+        return FlinkJob(self._cluster, uuid.uuid5(uuid.NAMESPACE_OID, name).hex, {})  # only the operator submits it
 
     def _submit(self, job_id: str, asked: Resource, chosen: Resource) -> None:
         empty = io.BytesIO()

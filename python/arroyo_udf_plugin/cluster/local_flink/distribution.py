@@ -16,7 +16,10 @@ import importlib.util, json
 found = [importlib.util.find_spec(name) for name in ("pyflink", "arroyo_udf_plugin")]
 print(json.dumps([spec and spec.submodule_search_locations[0] for spec in found]))
 """
-_WANTED = "pip install 'arroyo_udf_plugin[flink]' in a Python 3.11 or 3.12, and name it with --python"
+_WANTED = (
+    "pip install apache-flink==2.3.0, then pip install 'arroyo_udf_plugin[engine]', in a Python 3.11 or 3.12, and name "
+    "it with --python"
+)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ LOOPBACK = "127.0.0.1"
 
 @dataclass(frozen=True)
 class SessionOptions:
-    """port: of REST; 0: a free one. jars: file systems, such as flink-s3-fs-native. config: changes what Flink is told.
+    """port: of REST; 0: a free one. jars: file systems and connectors. config: changes what Flink is told.
     is_available: a JobManager that is killed goes on with its jobs."""
 
     taskmanagers: int = 1
@@ -115,8 +115,8 @@ _DEFAULTS = {
     "jobmanager.adaptive-scheduler.executing.resource-stabilization-timeout": "1 s",
     "jobmanager.adaptive-scheduler.executing.cooldown-after-rescaling": "1 s",
     "jobmanager.adaptive-scheduler.rescale-trigger.max-delay": "2 s",
-    # A TaskManager that is killed is missed after four seconds.
-    "heartbeat.interval": "2 s",
+    # A killed TaskManager is missed at the second call that nobody answers; one that is slow, after ten seconds.
+    "heartbeat.interval": "1 s",
     "heartbeat.timeout": "10 s",
     "restart-strategy.type": "exponential-delay",
     "restart-strategy.exponential-delay.initial-backoff": "200 ms",

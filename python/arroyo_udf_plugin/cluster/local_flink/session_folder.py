@@ -1,6 +1,6 @@
 """The folder of a session cluster.
 
-    conf/ jars/ plugins/ tmp/ ... made anew at each start
+    conf/ jars/ lib/ plugins/ tmp/ ... made anew at each start
     log/                          what its programs say
     checkpoints/ savepoints/      of jobs that name no other place; they stay
     lock                          is held as long as `arroyo-udf flink up` runs; who that is
@@ -19,20 +19,22 @@ import os
 import shutil
 import signal
 import time
+import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
 
-from ...errors import InvalidState
+from ...errors import InvalidArgument, InvalidState
 from .. import private_files
 from ..schedulers import worker_files
 from .distribution import Distribution
 from .python_jar import loopback_jar
 from .session_conf import Ports, SessionOptions, as_yaml, configuration, zookeeper_conf
 
-_ANEW = ("conf", "jars", "plugins", "upload", "tmp", "zookeeper", "available")
+_ANEW = ("conf", "jars", "lib", "plugins", "upload", "tmp", "zookeeper", "available")
+_FILE_SYSTEM = "META-INF/services/org.apache.flink.core.fs.FileSystemFactory"
 _PATIENCE = 30.0  # seconds for `flink up` to end its programs
 _PAUSE = 0.05
 
@@ -78,9 +80,12 @@ class SessionFolder:
         private_files.create(conf / "zoo.cfg", zookeeper_conf(self.path, ports).encode())
         for plugin in (flink.home / "plugins").iterdir():
             (self.path / "plugins" / plugin.name).symlink_to(plugin)
+        for jar in (flink.home / "lib").glob("*.jar"):
+            (self.path / "lib" / jar.name).symlink_to(jar)
         for jar in options.jars:
-            (self.path / "plugins" / jar.stem).mkdir(exist_ok=True)
-            (self.path / "plugins" / jar.stem / jar.name).symlink_to(jar.absolute())
+            folder = self.path / "plugins" / jar.stem if _is_file_system(jar) else self.path / "lib"
+            folder.mkdir(exist_ok=True)
+            (folder / jar.name).symlink_to(jar.absolute())
         return replace(flink, python_jar=loopback_jar(flink.python_jar, self.path / "jars"))
 
     def environment(self, role: str) -> dict[str, str]:
@@ -89,6 +94,7 @@ class SessionFolder:
             **os.environ,
             worker_files.MARKER: self._marker,
             "FLINK_CONF_DIR": str(self.path / "conf"),
+            "FLINK_LIB_DIR": str(self.path / "lib"),
             "FLINK_PLUGINS_DIR": str(self.path / "plugins"),
             "FLINK_LOG_DIR": str(self.logs),
             "FLINK_PID_DIR": str(self.path / "tmp" / role),
@@ -146,6 +152,15 @@ class SessionFolder:
         """The same by whatever path one comes to the folder."""
         status = self.path.stat()
         return f"flink@{status.st_dev}:{status.st_ino}"
+
+
+def _is_file_system(jar: Path) -> bool:
+    """Of Flink: it has a class loader of its own. Others, such as connectors, are for all. Raises InvalidArgument."""
+    try:
+        with zipfile.ZipFile(jar) as archive:
+            return _FILE_SYSTEM in archive.namelist()
+    except zipfile.BadZipFile:
+        raise InvalidArgument(f"{jar} is no jar") from None
 
 
 def _is_free(lock: TextIO) -> bool:

@@ -24,6 +24,8 @@ slice_state.py     the state of a slice
 keys.py            keys that spread slices evenly
 ticks.py           how often a source may read
 whole_parts.py     parts of a sink, in memory
+java_client.py     what a description says of Kafka, for Kafka's client in Java
+kafka/             topics of Kafka, by Flink's connector
 
 With PyFlink, in the environment of Flink:
 

@@ -16,7 +16,7 @@ from typing import Literal
 from ..operators.group_stage import GroupPlan
 from ..operators.lookup import LookupPlan
 from ..operators.queued import QueryPlan
-from ..operators.routes import Place, is_source, place_of_source
+from ..operators.routes import Place, place_of_source
 from ..pipeline.plan import Planned
 
 StageKind = Literal["reading", "keyed", "waiting"]
@@ -127,10 +127,3 @@ def takes_its_time(planned: Planned, place: int) -> bool:
         isinstance(stage, LookupPlan) or (not isinstance(stage, QueryPlan) and stage.call.function.kind == "async")
         for stage in stages
     )
-
-
-def is_inside(place: Place, stage: CutStage) -> bool:
-    """Whether what leaves `place` leaves an operator, or the source, of this stage."""
-    if is_source(place):
-        return stage.source is not None and place == place_of_source(stage.source)
-    return place in stage.operators

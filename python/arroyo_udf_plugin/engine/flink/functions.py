@@ -26,7 +26,7 @@ from pyflink.datastream import (
 )
 from pyflink.datastream.state import MapStateDescriptor, ValueStateDescriptor
 
-from ...errors import InternalError
+from ...errors import ArroyoUdfError, InternalError
 from .keyed_stage import KeyedStage
 from .keys import keys_of_slices
 from .outlets import Posted
@@ -60,7 +60,7 @@ def posted_type() -> TypeInformation:
     return Types.ROW([Types.INT(), Types.INT(), bytes_type()])
 
 
-def _rows(posted: Iterable[Posted]) -> Iterator[Row]:
+def posted_rows(posted: Iterable[Posted]) -> Iterator[Row]:
     return (Row(each.edge, each.slice, each.message) for each in posted)
 
 
@@ -72,6 +72,16 @@ class TickOfSlice(MapFunction):  # type: ignore[misc]
 
     def map(self, value: int) -> Row:
         return Row(TICK, self._ticks.slice_of(value), PADDING)
+
+
+class Refuses(MapFunction):  # type: ignore[misc]
+    """Of a job that fails with an error."""
+
+    def __init__(self, error: ArroyoUdfError) -> None:
+        self._error = pickled(error)
+
+    def map(self, value: int) -> int:
+        raise pickle.loads(self._error)
 
 
 class OnEdge(FilterFunction):  # type: ignore[misc]
@@ -97,7 +107,7 @@ class SliceKey(KeySelector):  # type: ignore[misc]
         return self._keys[slice]
 
 
-class _SliceFunction(KeyedProcessFunction):  # type: ignore[misc]
+class SliceFunction(KeyedProcessFunction):  # type: ignore[misc]
     """Of a stage with a state for each slice."""
 
     def __init__(self, text: str, stage: int) -> None:
@@ -118,7 +128,7 @@ class _SliceFunction(KeyedProcessFunction):  # type: ignore[misc]
         return self._states[key]
 
 
-class ReadFunction(_SliceFunction):
+class ReadFunction(SliceFunction):
     """A reading stage."""
 
     def __init__(self, text: str, stage: int, ticks: Ticks) -> None:
@@ -139,10 +149,10 @@ class ReadFunction(_SliceFunction):
         slice = value[1]
         stage = self._slices[key] if key in self._slices else self._opened(slice, key, self._state(context))
         self._used[key] += 1
-        yield from _rows(stage.read(self._loop, self._used[key] >= self._ticks.each[slice]))
+        yield from posted_rows(stage.read(self._loop, self._used[key] >= self._ticks.each[slice]))
         for other in self._slices.values():
             if other is not stage:
-                yield from _rows(other.take())
+                yield from posted_rows(other.take())
 
     def _opened(self, slice: int, key: int, state: FlinkState) -> ReadingStage:
         about, _ = state.read() or (None, None)
@@ -162,7 +172,7 @@ class ReadFunction(_SliceFunction):
         self._loop.close()
 
 
-class KeyedFunction(_SliceFunction):
+class KeyedFunction(SliceFunction):
     """A keyed stage."""
 
     def open(self, context: RuntimeContext) -> None:
@@ -178,7 +188,7 @@ class KeyedFunction(_SliceFunction):
             self._state(context).write(stage.about(), stage.snapshot(), self._name)
             return
         stage = self._slices[key] if key in self._slices else self._opened(slice, key, self._state(context))
-        yield from _rows(stage.take(edge, message))
+        yield from posted_rows(stage.take(edge, message))
 
     def _opened(self, slice: int, key: int, state: FlinkState) -> KeyedStage:
         about, stored = state.read() or (None, None)
@@ -188,15 +198,6 @@ class KeyedFunction(_SliceFunction):
     def close(self) -> None:
         for stage in self._slices.values():
             stage.close()
-
-
-class MessageOf(MapFunction):  # type: ignore[misc]
-    """Messages alone. PyFlink decodes the next row into the object of the last one, which an async function may not
-    have looked at yet; bytes stay what they are."""
-
-    def map(self, value: Row) -> bytes:
-        message: bytes = value[2]
-        return message
 
 
 class WaitFunction(AsyncFunction):  # type: ignore[misc]
@@ -210,18 +211,20 @@ class WaitFunction(AsyncFunction):  # type: ignore[misc]
         self._stage = WaitingStage(program, program.cut.stages[self._number])
         self._stage.start()
 
-    async def async_invoke(self, message: bytes) -> list[Row]:
+    async def async_invoke(self, value: Row) -> list[Row]:
         try:
-            return list(_rows(await self._stage.answer(message)))
+            return list(posted_rows(await self._stage.answer(value[2])))
         except Exception as error:
-            return [Row(FAILED, -1, _pickled(error))]
+            return [Row(FAILED, -1, pickled(error))]
 
     def close(self) -> None:
         self._stage.stop()
 
 
-def _pickled(error: Exception) -> bytes:
+def pickled(error: Exception) -> bytes:
     try:
-        return pickle.dumps(error)
+        data = pickle.dumps(error)
+        pickle.loads(data)
+        return data
     except Exception:  # of a class that does not know how
         return pickle.dumps(InternalError("".join(traceback.format_exception(error))))

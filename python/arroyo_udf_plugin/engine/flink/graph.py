@@ -2,6 +2,8 @@
 
     ticks ──key──► ReadFunction ──┊──key──► KeyedFunction ──┊──► WaitFunction ──┊──► SinkFunction ──► FileSink
 
+Topics of Kafka begin and end otherwise: see kafka/.
+
 Each operator has a uid, by its place in the pipeline: savepoints need them.
 """
 
@@ -15,23 +17,24 @@ from pyflink.datastream import AsyncDataStream, DataStream, KeyedStream, StreamE
 from pyflink.datastream.connectors.number_seq import NumberSequenceSource
 from pyflink.java_gateway import get_gateway
 
+from ..connectors.kafka.sink import KafkaOutput
 from ..connectors.parts import Parts
+from ..pipeline.inputs import sources_of
 from .cut import CutStage, Edge
 from .file_sink import write_parts
 from .functions import (
     MARK,
     KeyedFunction,
-    MessageOf,
     OnEdge,
     ReadFunction,
     SliceKey,
     TickOfSlice,
     WaitFunction,
-    bytes_type,
     posted_type,
     program_of,
 )
 from .java_classes import new_java
+from .kafka.topics import read_topic, write_topic
 from .ticks import Ticks
 
 CAPACITY = 32
@@ -52,15 +55,17 @@ def build(env: StreamExecutionEnvironment, text: str) -> None:
                 KeyedFunction(text, stage.number), posted_type()
             )
         else:
-            messages = _together(streams, program.cut.edges_to(stage)).map(MessageOf(), bytes_type())
+            entering = _together(streams, program.cut.edges_to(stage))
             streams[stage.number] = AsyncDataStream.ordered_wait(
-                messages, WaitFunction(text, stage.number), Time.milliseconds(0), CAPACITY, posted_type()
+                entering, WaitFunction(text, stage.number), Time.milliseconds(0), CAPACITY, posted_type()
             )
         streams[stage.number].uid(f"stage-{stage.number}").name(_name(text, stage))
     for _, model, name, _ in program.planned.outputs():
         entering = _together(streams, program.cut.edges_to_sink(name))
         if isinstance(model, Parts):
             write_parts(env, entering, text, model, name)
+        elif isinstance(model, KafkaOutput):
+            write_topic(env, entering, text, model, name)
         else:  # nothing gets to it
             entering.filter(OnEdge(MARK)).uid(f"sink-{name}").name(name).print()
 
@@ -82,6 +87,8 @@ def _by_slice(env: StreamExecutionEnvironment, messages: DataStream, text: str, 
 def _reading(env: StreamExecutionEnvironment, text: str, stage: CutStage) -> DataStream:
     program = program_of(text)
     assert stage.source is not None
+    if sources_of(program.planned.resolved)[stage.source].model.type == "kafka":
+        return read_topic(env, text, stage)
     source = program.planned.inputs[stage.source].source
     ticks = Ticks.of(source, program.width)
     numbers = NumberSequenceSource(0, ticks.total - 1)

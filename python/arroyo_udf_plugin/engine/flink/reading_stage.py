@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -64,7 +65,8 @@ class _OwnPartitions:
 
 
 class ReadingStage:
-    """about, ended: what `about` and `ended` gave; None: it begins, at the job's positions.
+    """about, ended: what `about` and `ended` gave; None: it begins, at the job's positions. source: of this slice
+    alone; None: its share of the pipeline's.
 
     is_over: all has been read, and has left."""
 
@@ -75,10 +77,12 @@ class ReadingStage:
         slice: int,
         about: Mapping[str, Any] | None = None,
         ended: Mapping[str, Json] = MappingProxyType({}),
+        source: Source | None = None,
     ) -> None:
         assert stage.source is not None
         input = program.planned.inputs[stage.source]
-        own = _OwnPartitions(input.source, slice, program.width)
+        own = source or _OwnPartitions(input.source, slice, program.width)
+        input = dataclasses.replace(input, source=own)
         initial = program.positions[stage.source]
         if about is None:
             mine = set(own.partitions())
@@ -113,12 +117,15 @@ class ReadingStage:
     def take(self) -> Iterator[Posted]:
         return self._outlets.take()
 
-    async def _progress(self) -> None:
+    def _begin(self) -> None:
         if not self._has_begun:
             self._has_begun = True
             if self._reading.watermark is not None:
                 self.hand_on(Watermark(self._reading.watermark), self._place)
             self._reading.begin()
+
+    async def _progress(self) -> None:
+        self._begin()
         self._reading.make_room()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(PATIENCE):

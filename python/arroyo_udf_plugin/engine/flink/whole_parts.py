@@ -23,6 +23,7 @@ import pyarrow as pa
 from ...errors import InvalidArgument
 from ..connectors.blackhole import Blackhole
 from ..connectors.described import Output
+from ..connectors.kafka.sink import KafkaOutput
 from ..connectors.location import location_of
 from ..connectors.options import Writing
 from ..connectors.parts import Parts
@@ -36,12 +37,12 @@ MOST_BYTES = 64 << 20
 
 def check_output(model: Output) -> None:
     """Raises InvalidArgument for a sink that Flink cannot have."""
-    if isinstance(model, Blackhole):
+    if isinstance(model, Blackhole | KafkaOutput):
         return
     if not isinstance(model, Parts):
         raise InvalidArgument(
-            f"a sink of the type {model.type} cannot run on Flink, which writes folders of files: use "
-            "type = \"parts\", in SQL connector = 'filesystem', or run the pipeline without Flink"
+            f"a sink of the type {model.type} cannot run on Flink, which writes folders of files and "
+            "topics of Kafka: use type = \"parts\", in SQL connector = 'filesystem', or run the pipeline without Flink"
         )
     where = location_of(model.path)
     if where.path is None and not where.text.startswith("s3://"):
