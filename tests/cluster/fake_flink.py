@@ -40,6 +40,7 @@ class FakeJob:
     savepoint: dict[str, Any] | None = None
     exceptions: list[dict[str, Any]] = field(default_factory=list)
     drained: bool | None = None
+    parallelism: int = 1
 
     @property
     def folder(self) -> Path:
@@ -78,7 +79,8 @@ class FakeJob:
 class FakeFlink:
     """is_away: 503. cached_for: seconds in which what is told of one job may be old. submit: what happens at the next
     submits: "taken", "refused", "taken and refused", "silent" (it is taken when the test says so, and not answered).
-    failing_stops: why savepoints fail, in order."""
+    failing_stops: why savepoints fail, in order. rescales: when it changes the parallelism of a job: "at once", "late"
+    (when the test says so), "never"."""
 
     def __init__(self) -> None:
         self.jobs: dict[str, FakeJob] = {}
@@ -90,6 +92,7 @@ class FakeFlink:
         self._cached: dict[str, tuple[float, FakeJob]] = {}
         self.submit = "taken"
         self.failing_stops: list[str] = []
+        self.rescales = "at once"
         self._operations: dict[str, dict[str, Any]] = {}
         fake = self
 
@@ -110,7 +113,7 @@ class FakeFlink:
                 self.end_headers()
                 self.wfile.write(content)
 
-            do_GET = do_POST = do_PATCH = _handle
+            do_GET = do_POST = do_PATCH = do_PUT = _handle
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
@@ -127,7 +130,7 @@ class FakeFlink:
         self._thread.join()
 
     def take(self, asked: dict[str, Any]) -> FakeJob:
-        job = FakeJob(asked["jobId"], asked)
+        job = FakeJob(asked["jobId"], asked, parallelism=asked["parallelism"])
         path = asked.get("savepointPath")
         if path is not None:
             try:
@@ -176,10 +179,24 @@ class FakeFlink:
             return 202, {}
         if call == "POST stop":
             return 202, {"request-id": self._stop(job, json.loads(body))}
+        if call == "GET resource-requirements":
+            limits = {"lowerBound": 1, "upperBound": job.parallelism}
+            return 200, {vertex: {"parallelism": limits} for vertex in ("source", "sink")}
+        if call == "PUT resource-requirements":
+            return self._rescaled(job, json.loads(body))
         if call.startswith("GET savepoints/"):
             operation = self._operations.get(call.rpartition("/")[2])
             return (404, _error("no such operation")) if operation is None else (200, operation)
-        return 200, {"jid": job.id, "state": self._old(job).state}
+        old = self._old(job)
+        return 200, {"jid": job.id, "state": old.state, "vertices": [{"parallelism": old.parallelism}] * 2}
+
+    def _rescaled(self, job: FakeJob, asked: dict[str, Any]) -> tuple[int, Any]:
+        if self.rescales == "never":
+            return 500, _error("the scheduler of this job does not support it")
+        (wanted,) = {limits["parallelism"]["upperBound"] for limits in asked.values()}
+        if self.rescales == "at once":
+            job.parallelism = wanted
+        return 200, {}
 
     def _old(self, job: FakeJob, what: str = "") -> FakeJob:
         """Checkpoints are in a cache of their own."""

@@ -98,9 +98,10 @@ class Runs:
 @dataclass
 class World:
     """What runs, whichever controller is there. started: generations of each job, in order. asked: called before and
-    after a scheduler does something. outage: by which jobs are lost."""
+    after a scheduler does something. outage: by which jobs are lost. rescales: workers change their parallelism."""
 
     outage: str = ""
+    rescales: bool = False
     asked: Callable[[bool], None] = lambda is_done: None
     workers: dict[str, Runs] = field(default_factory=dict)
     started: dict[str, list[int]] = field(default_factory=dict)
@@ -166,6 +167,13 @@ class Scheduler:
         elif runs.mode != "killed":
             mode = {"save": "saving", "drain": "saving", "cancel": "cancelled", "kill": "killed"}[how]
             runs.mode = "cancelled" if runs.mode == "cancelled" and mode == "saving" else mode
+
+    def rescale(self, task: Task) -> None:
+        runs = self.world.workers.get(task.job_id)
+        if self.world.rescales and runs is not None and (runs.generation, runs.mode) == (task.generation, "running"):
+            self.tell(JobReport(task.job_id, task.generation, Event.RESCALED, tasks=1, parallelism=task.parallelism))
+        else:
+            self.stop(task.job_id, task.generation, "save")
 
     @asked
     def clear(self, job_id: str, generation: int) -> None:

@@ -239,14 +239,15 @@ def do(simulation: Simulation, posted: list[str], what: str, *how: Any) -> None:
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-@given(st.lists(TURNS, max_size=50))
+@given(st.lists(TURNS, max_size=50), st.booleans())
 def test_whatever_fails_every_wish_comes_true(
-    migrated: Path, caplog: pytest.LogCaptureFixture, turns: list[tuple[Any, ...]]
+    migrated: Path, caplog: pytest.LogCaptureFixture, turns: list[tuple[Any, ...]], rescales: bool
 ) -> None:
     """Without a wait for the limit of a state: no action is lost. The scheduler of the simulation sees to it that no
     two generations run at once, and that none is started twice."""
     caplog.clear()
     with contextlib.closing(Simulation(migrated)) as simulation:
+        simulation.world.rescales = rescales
         simulation.start()
         simulation.start()
         posted = [simulation.post() for _ in range(2)]

@@ -71,6 +71,7 @@ def test_a_job_runs_on_flink_stops_and_goes_on_with_another_parallelism(
     assert cluster.await_state(posted, "Running").status.tasks == 2
     job_of(flink, cluster, posted).checkpoint()
     until(lambda: cluster.get(posted).status.epoch == 1, "the checkpoint")
+    flink.rescales = "never"
     cluster.change(posted, parallelism=3)
     cluster.await_state(posted, "Running", generation=2)
     cluster.change(posted, stop="checkpoint")
@@ -80,6 +81,17 @@ def test_a_job_runs_on_flink_stops_and_goes_on_with_another_parallelism(
     assert (first["parallelism"], second["parallelism"]) == (1, 3)
     assert second["savepointPath"].endswith("/flink/g000001/savepoints/savepoint-2")
     assert {arguments(asked)["slices"] for asked in flink.submits} == {8}
+
+
+def test_a_job_is_rescaled_in_place(flink: FakeFlink, cluster: Cluster, tmp_path: Path) -> None:
+    posted = cluster.post(counting(tmp_path), scheduler="flink", slices=8, parallelism=2)
+    cluster.await_state(posted, "Running")
+    for parallelism in (4, 1):
+        cluster.change(posted, parallelism=parallelism)
+        until(lambda: cluster.get(posted).status.settings["parallelism"] == parallelism, "another parallelism")  # noqa: B023
+        assert job_of(flink, cluster, posted).parallelism == parallelism
+    status = cluster.await_state(posted, "Running").status
+    assert (status.generation, status.restarts, len(flink.submits)) == (1, 0, 1)
 
 
 def test_a_lost_job_goes_on_from_its_newest_checkpoint(flink: FakeFlink, cluster: Cluster, tmp_path: Path) -> None:

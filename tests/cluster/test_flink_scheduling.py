@@ -154,6 +154,31 @@ def test_each_stop_ends_it(driven: Driven, how: Any) -> None:
     assert (job.state, job.drained) == (("FINISHED", True) if how == "drain" else ("CANCELED", None))
 
 
+def test_a_rescaling_that_another_controller_began_is_told_when_the_job_runs_so(driven: Driven) -> None:
+    job = driven.start()
+    driven.flink.rescales = "late"
+    driven.scheduler.rescale(driven.task(parallelism=4))
+    driven.await_looks()
+    driven.close()
+    scheduler = driven.another()
+    scheduler.take_over(driven.task(parallelism=4))
+    driven.told(Event.STARTED)
+    scheduler.rescale(driven.task(parallelism=4))
+    driven.await_looks()
+    assert driven.is_silent()
+    job.parallelism = 4
+    report = driven.told(Event.RESCALED)
+    assert (report.generation, report.tasks, report.parallelism) == (1, 2, 4)
+
+
+def test_a_job_that_flink_does_not_rescale_in_time_is_saved(driven: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following, "IN_PLACE", 0.1)
+    driven.start()
+    driven.flink.rescales = "late"
+    driven.scheduler.rescale(driven.task(parallelism=4))
+    assert driven.told(Event.SAVED).epoch == 1
+
+
 def test_a_savepoint_that_fails_is_taken_again(driven: Driven) -> None:
     driven.start()
     driven.flink.failing_stops = ["E: not all tasks run"]

@@ -34,6 +34,11 @@ def restarted_as_it_fails(simulation: Simulation, posted: str) -> None:
     simulation.restart(posted, force=False)
 
 
+def rescaled_in_place(simulation: Simulation, posted: str) -> None:
+    simulation.world.rescales = True
+    simulation.change(posted, parallelism=2)
+
+
 def lost_as_it_stops(simulation: Simulation, posted: str) -> None:
     simulation.change(posted, stop="graceful")
     simulation.turn()
@@ -46,6 +51,7 @@ SCENARIOS: dict[str, tuple[Scenario, tuple[State, ...]]] = {
     "stopped and started": (stopped_and_started, (State.RUNNING,)),
     "lost as it stops": (lost_as_it_stops, (State.STOPPED,)),
     "rescaled": (lambda simulation, posted: simulation.change(posted, parallelism=2), (State.RUNNING,)),
+    "rescaled in place": (rescaled_in_place, (State.RUNNING,)),
     "restarted": (lambda simulation, posted: simulation.restart(posted, force=True), (State.RUNNING,)),
     "restarted as it fails": (restarted_as_it_fails, (State.RUNNING,)),
     "lost": (lambda simulation, posted: simulation.end(posted, Event.LOST), (State.RUNNING,)),

@@ -49,8 +49,8 @@ def test_a_worker_reports_for_its_own_job_whatever_it_says(heard: Heard) -> None
 
 
 def test_all_that_a_worker_tells_arrives(heard: Heard) -> None:
-    """Each field of a report has its type."""
-    own = {"job_id", "generation"}
+    """Each field of a report has its type, but for what only a scheduler tells."""
+    own = {"job_id", "generation", "parallelism"}
     assert {one.name for one in dataclasses.fields(JobReport)} - own == set(messages.Said.model_fields)
     assert heard.say([{"event": "saved", "epoch": 7, "retained": [5, 7], "outage": "s3://state"}]) == (200, {})
     assert heard.told == [JobReport("job_1", 3, Event.SAVED, epoch=7, retained=(5, 7), outage="s3://state")]

@@ -10,9 +10,12 @@ from typing import Any
 
 import pytest
 from clusters import program
+from monitors import value
 
 from arroyo_udf_plugin.cluster import generation
 from arroyo_udf_plugin.cluster.functions.graph import graph_of
+from arroyo_udf_plugin.cluster.monitoring.exposition import Exposition
+from arroyo_udf_plugin.cluster.monitoring.metrics import Measured
 from arroyo_udf_plugin.cluster.reports import numbers_of, upgraded
 from arroyo_udf_plugin.cluster.states import Event
 from arroyo_udf_plugin.cluster.task import JobReport, Task
@@ -133,6 +136,29 @@ def test_each_slice_has_its_own_rows_and_a_node_that_is_alone_all_of_them() -> N
     lowest = [int(START.timestamp() + row) * 1_000_000 for row in (298, 297)]
     assert numbers["nodes"]["0"]["watermark"] == numbers["nodes"]["1"]["watermark"]
     assert numbers["nodes"]["0"]["watermark"] in lowest
+
+
+def test_what_a_source_tells_of_itself_reaches_prometheus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generation, "PROGRESS_EVERY", 0.01)
+    (tmp_path / "log").write_text('{"n": 1}\n{"n": ')  # nine bytes are a line, and six none yet
+    source = {"type": "tail", "paths": [str(tmp_path / "log")], "types": {"n": "int"}}
+    pipeline = Pipeline.model_validate({"name": "grows", "source": source, "sinks": [{"type": "blackhole"}]})
+    measured, stop = Measured(), StopRequest()
+    given = Task("job_1", 1, program(pipeline), 1, 0.05, str(tmp_path / "checkpoints"))
+    reports: list[JobReport] = []
+
+    def unread() -> float | None:
+        text = Exposition([measured.tell]).text()[0].decode()
+        return value(text, "arroyo_udf_source_bytes", job_id="job_1", node_id=0, gauge="unread")
+
+    def tell(report: JobReport) -> None:
+        reports.append(report)
+        measured.note(report)
+        if unread() == 6:
+            generation.request(stop, "save")
+
+    generation.run(given, stop, tell)
+    assert reports[-1].event is Event.SAVED, reports[-1]
 
 
 def test_numbers_of_an_older_worker_are_understood() -> None:

@@ -71,7 +71,7 @@ def test_an_error_of_the_user_is_not_retried() -> None:
         assert next_state(state, Event.WRONG) in (None, State.FAILING)
 
 
-@pytest.mark.parametrize("event", [*ENDS, Event.STARTED, Event.ORPHANED])
+@pytest.mark.parametrize("event", [*ENDS, Event.STARTED, Event.RESCALED, Event.ORPHANED])
 def test_what_a_generation_tells_counts_once(event: Event) -> None:
     """A step whose commit was not answered is looked at again with the same report."""
     for state in State:
@@ -89,6 +89,7 @@ class Mode(enum.Enum):
 
     STARTING = (Event.STARTED, Event.LOST, Event.WRONG, Event.EXHAUSTED)
     RUNNING = (Event.FINISHED, Event.LOST, Event.WRONG, Event.EXHAUSTED)
+    RESCALING = (Event.RESCALED, Event.SAVED, Event.FINISHED, Event.LOST, Event.WRONG)
     SAVING = (Event.SAVED, Event.FINISHED, Event.LOST, Event.WRONG)
     DRAINING = (Event.SAVED, Event.CUT_OFF, Event.FINISHED, Event.LOST, Event.WRONG, Event.EXHAUSTED)
     CANCELLED = (Event.CUT_OFF, Event.FINISHED, Event.LOST)
@@ -116,7 +117,7 @@ class World:
     def happen(self, event: Event) -> None:
         if event in (*ENDS, Event.EXHAUSTED):
             self.worker = None
-        if event is Event.STARTED:
+        if event in (Event.STARTED, Event.RESCALED):
             self.worker = Mode.RUNNING
         if event in WISHES:
             self.stop = event.removeprefix("stop ") if event.startswith("stop ") else "none"
@@ -135,7 +136,12 @@ class World:
         asked = action(self.state, self.stop, is_late=self.is_late)
         if asked in (None, Action.START) or self.worker in (None, Mode.KILLED):
             return
-        modes = {Action.SAVE: Mode.SAVING, Action.DRAIN: Mode.DRAINING, Action.CANCEL: Mode.CANCELLED}
+        modes = {
+            Action.RESCALE: Mode.RESCALING,
+            Action.SAVE: Mode.SAVING,
+            Action.DRAIN: Mode.DRAINING,
+            Action.CANCEL: Mode.CANCELLED,
+        }
         self.worker = modes.get(asked, Mode.KILLED)
 
 

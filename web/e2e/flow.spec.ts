@@ -181,8 +181,16 @@ test.describe("with a login", () => {
     await page.getByRole("button", { name: "Stop" }).click();
     await expect(page.getByRole("tabpanel").getByText("Stopped")).toBeVisible();
     await page.getByLabel("Name").fill("speeds");
+    await page.route("**/identity", async (route) => {
+      const answer = await route.fetch();
+      await route.fulfill({ response: answer, json: { ...(await answer.json()), schedulers: ["local", "flink"] } });
+    });
     await page.getByRole("button", { name: "Start…" }).click();
     const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Where it runs").selectOption("on Apache Flink");
+    await dialog.getByRole("button", { name: "Start" }).click();
+    await expect(dialog).toContainText("this cluster knows no Flink: set flink.url");
+    await dialog.getByLabel("Where it runs").selectOption("on this machine");
     await dialog.getByLabel("Parallelism").fill("2");
     await dialog.getByLabel("Seconds between two checkpoints").fill("1");
     await dialog.getByLabel("Labels").fill("team=ads");

@@ -29,7 +29,7 @@ from .functions.graph import numbered
 
 if TYPE_CHECKING:
     from ..engine.execution.checkpoint_statistics import CheckpointSpan, CheckpointStatistics, Part, SliceStatistics
-    from ..engine.execution.progress import NodeProgress, OperatorProgress, Progress, Subtask
+    from ..engine.execution.progress import NodeProgress, OperatorProgress, Progress, SourceProgress, Subtask
 
 
 class SubtaskNumbers(TypedDict, total=False):
@@ -53,11 +53,21 @@ class OldestRow(TypedDict):
     since: int
 
 
+class GaugeNumber(TypedDict):
+    """What a source tells of itself: see `Gauge`."""
+
+    name: str
+    value: Annotated[float, pydantic.Field(allow_inf_nan=False)]
+    unit: str
+
+
 class NodeNumbers(TypedDict, total=False):
     """A source, an operator or a sink.
 
     operator: as in the graph. name: for people. subtasks: by their index.
     watermark: the latest that has left it, in microseconds since 1970.
+
+    Of sources, over all slices: gauges.
 
     Of operators, over all slices: in_flight: calls under way. held: rows that have not left it. held_by_order: those of
     them that have ended, and wait for an earlier row. backing_off: those that wait for their next call. stuck: calls
@@ -71,6 +81,7 @@ class NodeNumbers(TypedDict, total=False):
     name: str
     subtasks: Mapping[str, SubtaskNumbers]
     watermark: int
+    gauges: Sequence[GaugeNumber]
     in_flight: int
     held: int
     held_by_order: int
@@ -100,7 +111,7 @@ class JobNumbers(TypedDict, total=False):
 def numbers_of(generation: int, now: Progress, graph: Mapping[str, Any]) -> JobNumbers:
     """graph: as `graph_of` makes it."""
     parts = numbered(
-        [(source, _node_numbers(source, ("sent",))) for source in now.sources],
+        [(source, _node_numbers(source, ("sent",)) | _of_source(source)) for source in now.sources],
         [(operator, _node_numbers(operator, ("recv", "sent")) | _of_operator(operator)) for operator in now.operators],
         [(sink, _node_numbers(sink, ("recv",))) for sink in now.sinks],
     )
@@ -129,6 +140,10 @@ def _subtask(subtask: Subtask, ways: Sequence[str]) -> SubtaskNumbers:
             "blocked": round(subtask.blocked, 3),
         }
     return numbers
+
+
+def _of_source(source: SourceProgress) -> dict[str, Any]:
+    return _known(gauges=[gauge._asdict() for gauge in source.gauges])
 
 
 def _of_operator(operator: OperatorProgress) -> dict[str, Any]:

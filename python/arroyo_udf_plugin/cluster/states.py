@@ -69,6 +69,7 @@ class Event(enum.StrEnum):
     # what has become of the last action
     READY = "ready"  # nothing of the job runs any more
     STARTED = "started"
+    RESCALED = "rescaled"  # the generation goes on, with another parallelism
     RETRY = "retry"  # the back-off is over
     LATE = "late"  # the state has lasted too long
     # how a generation has ended
@@ -87,6 +88,7 @@ class Action(enum.StrEnum):
 
     CLEAR = "clear"  # kill what may still run; answers `ready`
     START = "start"  # a new generation, from the last checkpoint
+    RESCALE = "rescale"  # change the parallelism in place, or save
     SAVE = "save"  # stop with a checkpoint of everything
     DRAIN = "drain"  # read no more, let the rows in flight end
     CANCEL = "cancel"  # give up the rows in flight
@@ -131,6 +133,7 @@ _TABLE = """
     Running             exhausted           Failing
     Running             orphaned            Compiling
 
+    Rescaling           rescaled            Running
     Rescaling           saved               Compiling
     Rescaling           cut off             Compiling
     Rescaling           finished            Finishing
@@ -195,7 +198,7 @@ _TABLE = """
 _ACTIONS = {
     State.COMPILING: Action.CLEAR,
     State.SCHEDULING: Action.START,
-    State.RESCALING: Action.SAVE,
+    State.RESCALING: Action.RESCALE,
     State.RESTARTING: Action.SAVE,
     State.RECOVERING: Action.CLEAR,
     State.CHECKPOINT_STOPPING: Action.SAVE,

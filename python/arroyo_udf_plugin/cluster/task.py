@@ -65,7 +65,8 @@ class Task:
 class JobReport:
     """What a generation tells, or a scheduler about it.
 
-    event: None: it only goes on. tasks: with `started`. message, details, domain: why it has ended, with an error.
+    event: None: it only goes on. tasks: with `started` and `rescaled`. parallelism: with `rescaled`. message, details,
+    domain: why it has ended, with an error.
     outage: what does not answer, if it has ended by that. numbers: so far. checkpoint: the latest, once, and again with
     the last report. shown: batches of previews. epoch: the newest that is committed; 0: none. retained: those that one
     can go back to.
@@ -75,6 +76,7 @@ class JobReport:
     generation: int
     event: Event | None = None
     tasks: int | None = None
+    parallelism: int | None = None
     message: str = ""
     details: str = ""
     domain: str = "internal"

@@ -261,6 +261,11 @@ COUNTED = {
             "operator": "impulse",
             "name": "counts",
             "subtasks": {"0": {"messages_sent": 1_000_000_007, "bytes_sent": 8, "blocked": 1.5}},
+            "gauges": [
+                {"name": "lag", "value": 12, "unit": "messages"},
+                {"name": "retained", "value": 0, "unit": "bytes"},
+                {"name": "age", "value": 1, "unit": "years"},  # of a newer worker
+            ],
         },
         "1": {
             "operator": "AsyncUdf",
@@ -291,6 +296,7 @@ def test_prometheus_reads_all_jobs_by_arroyos_names(
     answer = api.get("/metrics")
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
     own = {"job_id": running.job.id}
+    source = own | {"node_id": 0, "operator_name": "impulse", "name": "counts"}
     town = own | {"node_id": 1, "operator_name": "AsyncUdf", "name": "town"}
     for expected, name, labels in (
         (1, "arroyo_controller_jobs", {"state": "Running"}),
@@ -303,6 +309,8 @@ def test_prometheus_reads_all_jobs_by_arroyos_names(
         (72, "arroyo_worker_bytes_recv", own | {"node_id": 2}),
         (4, "arroyo_worker_deserialization_errors", own),
         (1.5, "arroyo_udf_blocked_seconds_total", own | {"node_id": 0, "subtask_idx": 0}),
+        (12, "arroyo_udf_source_messages", source | {"gauge": "lag"}),
+        (0, "arroyo_udf_source_bytes", source | {"gauge": "retained"}),
         (3, "arroyo_udf_in_flight", town),
         (0, "arroyo_udf_stuck_calls", town),
         (None, "arroyo_udf_in_flight", own | {"node_id": 0}),

@@ -266,3 +266,16 @@ def test_nobody_logs_in_where_no_token_is_asked_for(database: Database, records:
     with Client(create_app(parts)) as client:
         told = client.get(f"{OWN}/identity").json()
     assert (told["role"], told["asks_for_token"]) == ("admin", False)
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "slices", "told"),
+    [("local", None, ["local"]), ("local", 8, ["local", "flink"]), ("flink", 8, ["flink", "local"])],
+)
+def test_the_page_knows_where_pipelines_can_run(
+    database: Database, records: Records, tmp_path: Path, scheduler: Any, slices: int | None, told: list[str]
+) -> None:
+    builder = Builder(tmp_path / "functions")
+    parts = ApiParts(database, builder, records, security=Security(), scheduler=scheduler, flink_slices=slices)
+    with Client(create_app(parts)) as client:
+        assert client.get(f"{OWN}/identity").json()["schedulers"] == told

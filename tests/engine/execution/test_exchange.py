@@ -145,11 +145,30 @@ def test_partitions_that_are_read_side_by_side() -> None:
     assert time.time == 50
     assert time.after(0, at(101)) is None
     assert time.after(1, at(40)) is None
-    assert time.after(1, at(60, 55)) == 60
+    assert time.after(1, at(60, 55)) == Watermark(60)
     assert time.after(0, at(102)) is None
-    assert time.after_end(1) == 102
+    assert time.after_end(1) == Watermark(102)
     assert time.after_end(0) is None
     assert time.time == 102
+
+
+def test_a_partition_that_is_idle_holds_the_others_no_longer_back() -> None:
+    schema = pa.schema([("t", pa.timestamp("ns"))])
+
+    def at(time: int) -> Block:
+        return Columns(schema).block(Rows("a", 0, pa.record_batch([pa.array([time], pa.timestamp("ns"))], schema)))
+
+    time = SliceTime([EventClock(schema, "t"), EventClock(schema, "t")])
+    assert time.after(0, at(50)) is None
+    assert time.after_idleness(1) == Watermark(50)
+    time.add(EventClock(schema, "t"))  # which has no rows yet
+    assert time.after(0, at(60)) == Watermark(60)
+    assert time.after(2, at(70)) is None
+    assert time.after(0, at(80)) == Watermark(70)
+    assert time.after_idleness(2) == Watermark(80)
+    assert time.after_idleness(0) == Watermark(None)
+    assert time.after(1, at(90)) == Watermark(90)
+    assert time.after_end(1) == Watermark(None)
 
 
 def test_what_has_rows_in_the_first_slice_only() -> None:

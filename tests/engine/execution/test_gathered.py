@@ -15,6 +15,7 @@ from arroyo_udf_plugin.engine.connectors.source import Rows
 from arroyo_udf_plugin.engine.datafusion.query import Select
 from arroyo_udf_plugin.engine.execution.checkpoints import Epochs
 from arroyo_udf_plugin.engine.execution.exchange import Channel, Exchanges
+from arroyo_udf_plugin.engine.execution.reading import SourceReading
 from arroyo_udf_plugin.engine.execution.runner import run
 from arroyo_udf_plugin.engine.execution.shares import Shares
 from arroyo_udf_plugin.engine.execution.stopping import StopRequest
@@ -220,14 +221,26 @@ class OfKeys(Windowed):
 
 
 @pytest.mark.parametrize("may_idle", [False, True])
-def test_rows_of_a_slice_that_was_idle_are_in_windows_or_late(may_idle: bool) -> None:
-    """The other slice has gone on meanwhile, and closed windows: of what comes then, each row is counted."""
-    world, shown, read = World(), Gate(), Gate()
+def test_rows_of_a_slice_that_was_idle_are_in_windows_or_late(may_idle: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other slice has gone on meanwhile, and closed windows: of what comes then, each row is counted. It goes on
+    only when the first one has told that it is idle: otherwise it might be idle itself by then, and close nothing."""
+    world, shown, read, all_idle = World(), Gate(), Gate(), Gate()
     world.on_write = lambda rows: shown.open()
+    look, idle = SourceReading.look, set[SourceReading]()
+
+    def looked(self: SourceReading) -> None:
+        look(self)
+        if self._inputs[0].idleness._is_idle:
+            idle.add(self)
+        is_idle = [each._inputs[0].idleness._is_idle for each in idle]
+        if shown.reached.is_set() and len(is_idle) == 2 and all(is_idle):
+            all_idle.open()
+
+    monkeypatch.setattr(SourceReading, "look", looked)
     first: Sequence[Item] = [keyed(5, 5, 5), shown] if may_idle else [keyed(5, 5, 5)]
     items: dict[str, Sequence[Item]] = {
         "a": [*first, keyed(7, 7, 7, 14, 14, 14, 95), read.open],
-        "b": [keyed(6, 21), keyed(31, 90), read],
+        "b": [*([all_idle] if may_idle else []), keyed(6, 21), keyed(31, 90), read],
     }
     story = OfKeys(items, world, 0.005 if may_idle else None)
     run(story)

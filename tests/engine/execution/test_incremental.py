@@ -37,8 +37,10 @@ from arroyo_udf_plugin.engine.windows.join_query import Joining, Within
 from arroyo_udf_plugin.engine.windows.joining import Sides
 from arroyo_udf_plugin.engine.windows.key_groups import Asked
 from arroyo_udf_plugin.engine.windows.look_back import LookBackRows
+from arroyo_udf_plugin.engine.windows.result_changes import signed
 from arroyo_udf_plugin.engine.windows.spans import Hop, Session
 from arroyo_udf_plugin.engine.windows.storage import StorageLimits
+from arroyo_udf_plugin.engine.windows.updating_rows import SIGN, FollowedRows, JoiningRows, NetRows, UpdatingRows
 from arroyo_udf_plugin.errors import InvalidArgument
 
 SCHEMA = pa.schema([("t", pa.timestamp("ns")), ("k", pa.int64()), ("x", pa.int64())])
@@ -75,6 +77,19 @@ KINDS = {
     "first rows": Kind(FirstRows("t", ("k",), 30)),
     "look back": Kind(
         LookBackRows("t", {"p": "lag(x) OVER (PARTITION BY k ORDER BY t, x)"}, ("k",), "t, x", 1, 100), SCHEMA
+    ),
+    "updating": Kind(UpdatingRows(("k",), {"n": "count(*)", "s": "sum(x)"}, (), 10**18)),
+    "recounted": Kind(
+        UpdatingRows(("k",), MEDIAN, (), None, is_signed=True), SCHEMA.append(SIGN), lambda rows, side: signed(rows, 1)
+    ),
+    "followed table": Kind(
+        FollowedRows(("k",), "op"),
+        SCHEMA.append(pa.field("op", pa.string())),
+        lambda rows, side: rows.append_column("op", pa.array(["d" if side else "c"] * rows.num_rows)),
+    ),
+    "latest rows": Kind(NetRows(("x",)), SCHEMA.append(SIGN), lambda rows, side: signed(rows, 1)),
+    "updating join": Kind(
+        JoiningRows((("k", "k"),), "full", "true", SELECT, ("a", "b"), 10**18), INPUTS.schema, INPUTS.together
     ),
     "collecting": Kind(
         Collecting("SELECT k, count(*) AS n FROM a GROUP BY k UNION ALL SELECT k, x FROM b", ("a", "b"), {}, {}),

@@ -29,6 +29,7 @@ from arroyo_udf_plugin.engine.windows import (
     session_rows,
     sessions,
     timed_rows,
+    updated_keys,
 )
 from arroyo_udf_plugin.engine.windows.collecting import Collecting, Inputs
 from arroyo_udf_plugin.engine.windows.first_rows import FirstRows
@@ -38,6 +39,7 @@ from arroyo_udf_plugin.engine.windows.joining import Sides
 from arroyo_udf_plugin.engine.windows.key_groups import Asked, GroupRange, KeyGroups
 from arroyo_udf_plugin.engine.windows.look_back import LookBackRows
 from arroyo_udf_plugin.engine.windows.spans import Hop, Session, Window
+from arroyo_udf_plugin.engine.windows.updating_rows import UpdatingRows
 
 SCHEMA = pa.schema([("t", pa.timestamp("ns")), ("k", pa.int64()), ("x", pa.int64())])
 SIDES = Sides([SCHEMA, SCHEMA], "t")
@@ -70,6 +72,7 @@ def _few_rows() -> Iterator[None]:
         for name in ("_FEW_ROWS", "_MANY", "_ENDS"):
             patch.setattr(panes, name, 1)
         patch.setattr(local_parts, "_PAUSE", 1)
+        patch.setattr(updated_keys, "_MOST_GONE", 2)
         patch.setattr(exchange, "_MOST_ROWS", 3)
         yield
 
@@ -214,6 +217,32 @@ def test_functions_that_look_back(keys: tuple[str, ...], ttl: int, sources: list
         known[key] = [*own, row]
     shown = of_columns("t", "k", "x", "before", "second")
     assert found(of_rows(asked, shown, is_one=not keys), sources, seed) == expected
+
+
+# ---- Results that are updated ----
+
+
+@pytest.mark.parametrize("keys", [("k",), ()], ids=["keys", "one"])
+@given(sources=in_order(9, KEYS | st.none()).map(numbered), seed=SEEDS)
+@EXAMPLES
+def test_results_that_are_updated(keys: tuple[str, ...], sources: list[list[Row]], seed: int) -> None:
+    """Each change follows from another one, and the last one has all rows of its key."""
+    asked = UpdatingRows(keys, {"n": "count(*)", "s": "sum(x)"}, (), 10**15)
+    expected: Counter[Row] = Counter()
+    for row in together(sources):
+        expected[row[1] if keys else 0] += row[2]
+
+    def shown(rows: pa.RecordBatch) -> list[Row]:
+        return [
+            (repr(row["before"]), row["after"].get("k", 0), row["after"]["s"], repr(row["after"]))
+            for row in rows.to_pylist()
+        ]
+
+    changes = found(of_rows(asked, shown, is_one=not keys), sources, seed)
+    befores, afters = ([change[place] for change in changes.elements()] for place in (0, 3))
+    assert len(set(afters)) == len(afters), "a sum says of which rows it is"
+    assert sorted(before for before in befores if before != "None") == sorted(set(afters) & set(befores))
+    assert Counter({k: s for _, k, s, after in changes if after not in befores}) == expected
 
 
 # ---- Without keys ----

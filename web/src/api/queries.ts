@@ -4,6 +4,7 @@ import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { api, ask, type Shape } from "./client";
 
 export type Pipeline = Shape<"Pipeline">;
+export type Scheduler = Shape<"Identity">["schedulers"][number];
 export type Job = Shape<"Job">;
 export type Udf = Shape<"GlobalUdf">;
 export type Language = Udf["language"];

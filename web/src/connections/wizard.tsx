@@ -63,6 +63,7 @@ function Choice({ all }: { all: Connector[] }) {
 
 const FORMATS = ["json", "csv", "tsv", "parquet", "arrow", "raw_string"] as const;
 const NEW = "new";
+const NONE = "none";
 
 function Steps({ connector }: { connector: Connector }) {
   const client = useQueryClient();
@@ -78,7 +79,8 @@ function Steps({ connector }: { connector: Connector }) {
     [];
   const [name, setName] = useState("");
   const [values, setValues] = useState<Values>(() => initial(config, config) as Values);
-  const [profile, setProfile] = useState(NEW);
+  const needsProfile = (address?.required ?? []).length > 0;
+  const [profile, setProfile] = useState(needsProfile ? NEW : NONE);
   const [profileName, setProfileName] = useState("");
   const [profileValues, setProfileValues] = useState<Values>({});
   const [format, setFormat] = useState<(typeof FORMATS)[number]>("json");
@@ -87,7 +89,7 @@ function Steps({ connector }: { connector: Connector }) {
   const isSource = isSourceTable(values, connector);
 
   const profileId = async (): Promise<string | null> => {
-    if (address === null) return null;
+    if (address === null || profile === NONE) return null;
     if (profile !== NEW) return profile;
     const made = await ask(
       api.POST("/v1/connection_profiles", {
@@ -166,6 +168,7 @@ function Steps({ connector }: { connector: Connector }) {
                   value={profile}
                   onChange={(event) => setProfile(event.target.value)}
                 >
+                  {!needsProfile && <option value={NONE}>none</option>}
                   <option value={NEW}>a new one</option>
                   {known.map((each) => (
                     <option key={each.id} value={each.id}>

@@ -12,6 +12,7 @@ function node(given: Partial<NodeCounts>): NodeCounts {
     bytes_in: 0,
     bytes_out: 0,
     blocked: 0,
+    gauges: [],
     in_flight: 0,
     held: 0,
     held_by_order: 0,

@@ -94,6 +94,7 @@ function Details({ pipeline, job }: { pipeline: Pipeline; job: Job }) {
             <span className="mono">{pipeline.id}</span>
             {job.start_time !== null && <span>started {ago(job.start_time)} ago</span>}
             <span>generation {job.run_id}</span>
+            {pipeline.scheduler === "flink" && <span>on Apache Flink</span>}
             {Object.entries(pipeline.tags).map(([name, value]) => (
               <Link key={name} to="/pipelines" search={{ labels: [`${name}=${value}`] }} className="tag">
                 {name}={value}

@@ -1,10 +1,10 @@
 // How a pipeline is to run, just before it does.
 
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useRef, useState } from "react";
 import { api, ask } from "../api/client";
-import type { Pipeline } from "../api/queries";
+import { identity, type Pipeline, type Scheduler } from "../api/queries";
 import { Dialog, Field } from "../design/parts";
 import { labelsOf, textOf } from "./labels";
 
@@ -16,6 +16,7 @@ interface Props {
   onStarted: () => void;
 }
 
+const PLACES: Record<Scheduler, string> = { local: "on this machine", flink: "on Apache Flink" };
 const ISOLATED = /\bset\s+isolation\b/i;
 
 export function StartDialog({ name: proposed, query, copied, onClose, onStarted }: Props) {
@@ -25,6 +26,9 @@ export function StartDialog({ name: proposed, query, copied, onClose, onStarted 
   const [parallelism, setParallelism] = useState("1");
   const [interval, setInterval] = useState(copied ? String(copied.checkpoint_interval_micros / 1e6) : "");
   const [isolation, setIsolation] = useState("none");
+  const schedulers = useQuery(identity).data?.schedulers ?? [];
+  const [chosen, setChosen] = useState(copied?.scheduler as Scheduler | undefined);
+  const scheduler = chosen ?? schedulers[0];
   const [labels, setLabels] = useState(textOf(copied?.tags ?? {}));
   // A request that is sent again, because no answer came, makes no second pipeline.
   const key = useRef(`${Date.now()}-${Math.random()}`);
@@ -39,6 +43,7 @@ export function StartDialog({ name: proposed, query, copied, onClose, onStarted 
             query: isolation === "none" || says ? query : `SET isolation = '${isolation}';\n${query}`,
             parallelism: Number(parallelism),
             checkpoint_interval_micros: interval === "" ? null : Math.round(Number(interval) * 1e6),
+            scheduler: scheduler ?? null,
             tags: labelsOf(labels),
             udfs: copied?.udfs.length ? copied.udfs : null,
           },
@@ -74,6 +79,31 @@ export function StartDialog({ name: proposed, query, copied, onClose, onStarted 
           />
         )}
       </Field>
+      {schedulers.length > 1 && (
+        <Field
+          label="Where it runs"
+          hint={
+            scheduler === "flink"
+              ? "On the machines of the Flink cluster, with its checkpoints."
+              : "In a worker process of its own, or in a thread of the controller, as the cluster says."
+          }
+        >
+          {(given) => (
+            <select
+              {...given}
+              className="select"
+              value={scheduler}
+              onChange={(event) => setChosen(event.target.value as Scheduler)}
+            >
+              {schedulers.map((each) => (
+                <option key={each} value={each}>
+                  {PLACES[each]}
+                </option>
+              ))}
+            </select>
+          )}
+        </Field>
+      )}
       <Field label="Parallelism" hint="Slices of the stream, each in a thread of its worker. It can be changed later.">
         {(given) => (
           <input
@@ -127,10 +157,6 @@ export function StartDialog({ name: proposed, query, copied, onClose, onStarted 
           <input {...given} className="input" value={labels} onChange={(event) => setLabels(event.target.value)} />
         )}
       </Field>
-      <p className="small quiet">
-        The scheduler of the cluster decides where it runs: in a worker process of its own, or in a thread of the
-        controller.
-      </p>
     </Dialog>
   );
 }

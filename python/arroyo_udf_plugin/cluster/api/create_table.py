@@ -6,9 +6,10 @@ value.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ...engine.connectors.registry import connectors
 from ..database.models import ConnectionProfileRow, ConnectionTableRow
 from ..database.sealing import Unopened
 from .connectors import catalogue, form_of
@@ -27,7 +28,7 @@ _TYPES = {
     "json": "JSON",
 }
 _UNITS = {"second": "0", "millisecond": "3", "microsecond": "6", "nanosecond": "9"}
-_FORMATS = ("json", "parquet", "raw_string", "csv", "tsv", "arrow")
+_FORMATS = ("json", "parquet", "raw_string", "csv", "tsv", "arrow", "raw_bytes", "avro")
 
 
 def statement_of(table: ConnectionTableRow, profile: ConnectionProfileRow | None) -> str:
@@ -35,15 +36,13 @@ def statement_of(table: ConnectionTableRow, profile: ConnectionProfileRow | None
     schema = ConnectionSchema.model_validate(table.schema)
     options = {"connector": table.connector, **form_of(entry.table, table.config).options()}
     if profile is not None and entry.profile is not None:
-        options |= {
-            name: f"${{{variable_of(profile, name)}}}" if name in entry.secrets else value
-            for name, value in form_of(entry.profile, profile.config).options().items()
-        }
+        hidden = {name: f"${{{variable_of(profile, name)}}}" for name in _given(entry.secrets, profile)}
+        options = form_of(entry.profile, {**profile.config, **hidden}).added_to(options)
     return create_table(table.key, schema, options | format_options(schema))
 
 
 def create_table(name: str, schema: ConnectionSchema, options: Mapping[str, str]) -> str:
-    columns = [_column(field) for field in schema.fields if field.metadata_key is None]
+    columns = list(map(_column, schema.fields))
     if schema.primary_keys:
         columns.append(f"PRIMARY KEY ({', '.join(map(_quoted, schema.primary_keys))})")
     definitions = f" ({', '.join(columns)})" if columns else ""
@@ -60,8 +59,12 @@ def variables_of(profile: ConnectionProfileRow) -> dict[str, str]:
     entry = catalogue().get(profile.connector)
     if entry is None:
         return {}
-    there = {name: profile.config[name] for name in entry.secrets if name in profile.config}
+    there = {name: profile.config[name] for name in _given(entry.secrets, profile)}
     return {variable_of(profile, name): str(value) for name, value in there.items() if not isinstance(value, Unopened)}
+
+
+def _given(secrets: Sequence[str], profile: ConnectionProfileRow) -> list[str]:
+    return [name for name in secrets if profile.config.get(name) is not None]
 
 
 def check_schema(schema: ConnectionSchema) -> None:
@@ -71,9 +74,6 @@ def check_schema(schema: ConnectionSchema) -> None:
     missing = [name for name in schema.primary_keys if name not in names]
     if missing:
         raise ValueError(f"primary_keys: there is no field {missing[0]}")
-    keyed = [field.name for field in schema.fields if field.metadata_key is not None]
-    if keyed:
-        raise ValueError(f"{keyed[0]}: connectors here have no metadata: leave out metadata_key")
     if schema.definition is not None and schema.definition.type != "json_schema":
         raise ValueError(f"{schema.definition.type} is not supported: write the fields, or a json_schema")
     if schema.framing is not None and schema.framing.max_line_length is not None:
@@ -85,6 +85,17 @@ def check_schema(schema: ConnectionSchema) -> None:
             continue
         if [(field.name, field.type) for field in schema.fields] != [("value", type_)]:
             raise ValueError(f"{what} has one field: write value, of the type {type_}")
+
+
+def check_metadata(connector: str, schema: ConnectionSchema, is_source: bool) -> None:
+    """Raises ValueError for a field of what the connector does not know about a row."""
+    model = connectors()[connector].source
+    known = model.metadata_keys if is_source and model is not None else ()
+    for field in schema.fields:
+        if field.metadata_key is not None and field.metadata_key not in known:
+            instead = f"write {', '.join(known)}" if known else "leave out metadata_key"
+            what = connector if is_source else f"a sink of {connector}"
+            raise ValueError(f"{field.name}: {what} has no metadata {field.metadata_key!r}: {instead}")
 
 
 def format_options(schema: ConnectionSchema) -> dict[str, str]:
@@ -99,10 +110,16 @@ def format_options(schema: ConnectionSchema) -> dict[str, str]:
         raise ValueError(f"the format {format_.type} is not supported: write {', '.join(_FORMATS)}")
     options["format"] = format_.type
     more = _extra(format_)
+    if format_.type == "avro":
+        flags = ("confluent_schema_registry", "raw_datums", "into_unstructured_json")
+        options |= {f"avro.{name}": "true" for name in flags if more.get(name)}
     if format_.type == "json":
-        for name in ("confluent_schema_registry", "include_schema", "debezium"):
-            if more.get(name):
-                raise ValueError(f"json with {name} is not supported: leave it out")
+        if more.get("include_schema"):
+            raise ValueError("json with include_schema is not supported: leave it out")
+        if more.get("debezium"):
+            options["format"] = "debezium_json"
+        if more.get("confluent_schema_registry"):
+            options["json.confluent_schema_registry"] = "true"
         if more.get("unstructured"):
             options["json.unstructured"] = "true"
         if more.get("timestamp_format") == "unix_millis":
@@ -125,7 +142,8 @@ def _check_fields(fields: list[SourceField], where: str) -> None:
 
 
 def _column(field: SourceField) -> str:
-    return f"{_quoted(field.name)} {sql_type(field)}{' NOT NULL' if field.required else ''}"
+    metadata = "" if field.metadata_key is None else f" METADATA FROM {_text(field.metadata_key)}"
+    return f"{_quoted(field.name)} {sql_type(field)}{' NOT NULL' if field.required else ''}{metadata}"
 
 
 def sql_type(field: SourceField) -> str:

@@ -38,6 +38,12 @@ class Placement(NamedTuple):
         )
 
 
+def schedulers(parts: ApiParts) -> list[SchedulerName]:
+    """Those of this cluster. The first is that of jobs that choose none."""
+    known: list[SchedulerName] = ["local"] if parts.flink_slices is None else ["local", "flink"]
+    return sorted(known, key=lambda name: name != parts.scheduler)
+
+
 def placement(parts: ApiParts, asked: SchedulerName | None, parallelism: int) -> Placement:
     """Of a new job. asked: None: as it is configured. Raises Refusal."""
     scheduler = asked or parts.scheduler

@@ -21,7 +21,7 @@ from ..database.models import ConnectionProfileRow as ProfileRow
 from ..database.models import ConnectionTableRow as TableOf
 from ..functions.messages import PlanResult
 from .connectors import table_type
-from .create_table import check_schema, sql_type, statement_of, variables_of
+from .create_table import check_metadata, check_schema, sql_type, statement_of, variables_of
 from .dependencies import After, ApiParts, Limit, ThePart, for_admins, most
 from .failures import STREAM, Refusal
 from .profiles import entry_of, profile_of
@@ -97,8 +97,11 @@ async def _sampled(parts: ApiParts, asked: ConnectionTablePost) -> ConnectionSch
     return schema.model_copy(update={"fields": fields, "inferred": True})
 
 
-async def opened(parts: ApiParts, row: TableOf, sample: bool = False, sample_rows: int = 0) -> PlanResult:
-    """A plan of a query that uses nothing but this table. sample: with the fields of a source, and so many rows."""
+async def opened(
+    parts: ApiParts, row: TableOf, sample: bool = False, sample_rows: int = 0, connect: bool = False
+) -> PlanResult:
+    """A plan of a query that uses nothing but this table. sample: with the fields of a source, and so many rows.
+    connect: a source is asked what it has."""
     profile = await run_in_threadpool(_profile, parts, row.profile_id)
     return await parts.builder.plan(
         "test",
@@ -108,6 +111,7 @@ async def opened(parts: ApiParts, row: TableOf, sample: bool = False, sample_row
         environment={} if profile is None else variables_of(profile),
         sample=sample,
         sample_rows=sample_rows,
+        connect=connect,
     )
 
 
@@ -148,7 +152,7 @@ async def _tested(parts: ApiParts, asked: ConnectionTablePost) -> AsyncIterator[
         yield _event(True, True, str(error))
         return
     yield _event(False, False, "Opening the table")
-    planned = await opened(parts, row)
+    planned = await opened(parts, row, connect=True)
     if planned.errors:
         yield _event(True, True, planned.errors[0].message)
     else:
@@ -191,7 +195,7 @@ def _checked(parts: ApiParts, asked: ConnectionTablePost) -> TableOf:
         chosen = table_type(name, asked.config)
     except ValueError as error:
         raise Refusal(400, f"config: {error}") from None
-    if entry.profile is not None and asked.connection_profile_id is None:
+    if entry.needs_profile and asked.connection_profile_id is None:
         raise Refusal(400, f"connection_profile_id: tables of {name} need a profile: create one")
     if entry.profile is None and asked.connection_profile_id is not None:
         raise Refusal(400, f"connection_profile_id: {name} has no profiles: leave it out")
@@ -199,6 +203,10 @@ def _checked(parts: ApiParts, asked: ConnectionTablePost) -> TableOf:
     if profile is not None and profile.connector != name:
         raise Refusal(400, f"connection_profile_id: {profile.name} is a profile of {profile.connector}, not of {name}")
     schema = _with_fields(asked.schema_ or ConnectionSchema())
+    try:
+        check_metadata(name, schema, chosen == "source")
+    except ValueError as error:
+        raise Refusal(400, f"schema: {error}") from None
     if name == "impulse":
         schema = ConnectionSchema(fields=_IMPULSE)
     row = TableOf(
@@ -212,7 +220,10 @@ def _checked(parts: ApiParts, asked: ConnectionTablePost) -> TableOf:
         schema=schema.model_dump(by_alias=True, exclude_none=True),
         created_at=now(),
     )
-    statement_of(row, profile)
+    try:
+        statement_of(row, profile)
+    except ValueError as error:
+        raise Refusal(400, f"connection_profile_id: {error}") from None
     return row
 
 

@@ -404,6 +404,8 @@ class Controller:
             self._start(whole, watched)
         elif action is Action.CLEAR:
             self._scheduler_of(whole).clear(job_id, generation)
+        elif action is Action.RESCALE:
+            self._scheduler_of(whole).rescale(self._task(whole))
         else:
             self._scheduler_of(whole).stop(job_id, generation, _STOPS[action])
         watched.asked = action

@@ -203,6 +203,8 @@ def facts_of(whole: WholeJob, due: Due, state: State, restarts: int) -> dict[str
         facts |= {"start_time": now() if is_new else status.start_time, "finish_time": None}
         facts["restored"] = status.restart_nonce
         facts["tasks"] = report.tasks if report is not None else status.tasks
+    if due.event is Event.RESCALED and report is not None:
+        facts["settings"] = {**status.settings, "parallelism": report.parallelism}
     if state is State.RECOVERING and not (report is not None and report.outage):
         facts["restarts"] = restarts + 1
     if state is State.FAILING and report is not None:

@@ -171,9 +171,11 @@ class Builder:
         slices: int | None = None,
         sample: bool = False,
         sample_rows: int = 0,
+        connect: bool = False,
     ) -> PlanResult:
         """functions: by name. known: names to propose. slices: on Flink. sample: tell the first source's fields, and so
-        many of its first rows. What is wrong is in the answer. Raises Busy."""
+        many of its first rows. connect: ask the first source what it has. What is wrong is in the answer. Raises
+        Busy."""
         plugins = [
             PluginReference(name=plugin_name, library=f.library, sha256=f.sha256)
             for plugin_name, f in functions.items()
@@ -194,6 +196,7 @@ class Builder:
                     "known": list(known),
                     "sample": sample,
                     "sample_rows": sample_rows,
+                    "connect": connect,
                 }
             )
             try:

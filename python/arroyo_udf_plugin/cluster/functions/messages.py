@@ -43,7 +43,7 @@ class PlanRequest(_Message):
 
     roots: the folders in which files, and state_url, may be; None: anywhere. known: names of all functions that there
     are, to propose one. slices: on Flink, where not everything runs; None: elsewhere. sample: tell the fields of
-    the first source. sample_rows: tell so many of its first rows, too.
+    the first source. sample_rows: tell so many of its first rows, too. connect: ask that source what it has.
     """
 
     kind: Literal["plan"] = "plan"
@@ -58,6 +58,7 @@ class PlanRequest(_Message):
     slices: int | None = None
     sample: bool = False
     sample_rows: int = 0
+    connect: bool = False
     roots: list[str] | None = None
     state_url: str | None = None
 

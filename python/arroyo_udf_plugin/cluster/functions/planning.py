@@ -70,6 +70,8 @@ def _planned(asked: PlanRequest) -> PlanResult:
         with script.located(), contextlib.closing(plan(_as_job(pipeline.partitioned()))) as opened:
             graph, fingerprint = graph_of(opened), json.loads(json.dumps(dict(opened.fingerprint)))
             source = opened.inputs[0].source
+            if asked.connect and source is not None:
+                source.partitions()
             fields = sampled(source) if asked.sample else []
             rows, refused = first_rows(source, fields, asked.sample_rows) if asked.sample_rows else ([], [])
         if asked.slices is not None:

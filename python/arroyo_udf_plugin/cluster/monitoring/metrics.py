@@ -43,6 +43,12 @@ METRICS: dict[str, tuple[_Kind, str]] = {
     "arroyo_worker_messages_sent": ("unknown", "Rows that a node has sent."),
     "arroyo_worker_deserialization_errors": ("unknown", "Rows of sources that could not be read."),
     "arroyo_udf_blocked_seconds_total": ("counter", "Seconds in which those behind a node took no rows."),
+    "arroyo_udf_source_bytes": (
+        "gauge",
+        "What a source tells, by gauge. retained: what a server keeps for it. unread: what is there and was not read.",
+    ),
+    "arroyo_udf_source_messages": ("gauge", "What a source tells, by gauge. lag: what is there and was not read."),
+    "arroyo_udf_source_seconds": ("gauge", "What a source tells, by gauge."),
     "arroyo_udf_in_flight": ("gauge", "Calls of functions under way."),
     "arroyo_udf_held_rows": ("gauge", "Rows in an operator."),
     "arroyo_udf_held_by_order_rows": ("gauge", "Rows that have ended and wait for an earlier one."),
@@ -198,6 +204,8 @@ def _add_node(families: Families, node: Mapping[str, Any], labels: dict[str, str
     if "watermark" in node:
         families.add("arroyo_udf_watermark_timestamp_seconds", node["watermark"] / 1e6, **own)
     families.add("arroyo_udf_watermark_lag_seconds", node.get("lag"), **own)
+    for gauge in node.get("gauges", ()):
+        families.add(f"arroyo_udf_source_{gauge['unit']}", gauge["value"], **own, gauge=gauge["name"])
     is_operator = any("messages_recv" in counts and "messages_sent" in counts for counts in subtasks.values())
     if not is_operator:
         return

@@ -59,6 +59,9 @@ class _NotConfigured:
     def stop(self, job_id: str, generation: int, how: How) -> None:
         self._tell(JobReport(job_id, generation, Event.LOST, message=NOTHING_RUNS))
 
+    def rescale(self, task: Task) -> None:
+        self.stop(task.job_id, task.generation, "save")
+
     def clear(self, job_id: str, generation: int) -> None:
         self._tell(JobReport(job_id, generation, Event.READY))
 

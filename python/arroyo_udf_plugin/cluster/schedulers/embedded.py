@@ -61,6 +61,9 @@ class EmbeddedScheduler:
         if how == "kill":
             self._forget_later(running)
 
+    def rescale(self, task: Task) -> None:
+        self.stop(task.job_id, task.generation, "save")
+
     def clear(self, job_id: str, generation: int) -> None:
         with self._lock:
             running = self._running.get(job_id)
@@ -156,6 +159,9 @@ class IsolatingScheduler:
 
     def stop(self, job_id: str, generation: int, how: How) -> None:
         self._of(job_id).stop(job_id, generation, how)
+
+    def rescale(self, task: Task) -> None:
+        self.stop(task.job_id, task.generation, "save")
 
     def clear(self, job_id: str, generation: int) -> None:
         """In threads, then in workers (see `_hear`)."""

@@ -24,6 +24,10 @@ class Scheduler(Protocol):
     def stop(self, job_id: str, generation: int, how: How) -> None:
         """If nothing of this job runs, it tells `lost` at once."""
 
+    def rescale(self, task: Task) -> None:
+        """Tells `rescaled` as soon as this generation runs with the parallelism of the task. If that is not possible
+        in place, it does what `stop` does with `save`."""
+
     def clear(self, job_id: str, generation: int) -> None:
         """Kills what runs of this generation, and of older ones; tells `ready` as soon as nothing does."""
 

@@ -143,6 +143,9 @@ class ProcessScheduler:
         else:
             running.orders.put(how)
 
+    def rescale(self, task: Task) -> None:
+        self.stop(task.job_id, task.generation, "save")
+
     def clear(self, job_id: str, generation: int) -> None:
         failpoints.reached("clearing")
         running = self._find(job_id, generation)

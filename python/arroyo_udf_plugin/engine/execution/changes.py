@@ -1,9 +1,9 @@
 """What may change between a checkpoint and a resume: what has no effect on rows that are kept, or shown already.
 
-Policies, how often files are looked for, how large parts are, the layout and comments of queries. Expressions and
-conditions of queries, and aggregates, may say something else if the columns of all sinks keep their names and types,
-and nothing is made of them that windows keep. Whether open windows have what they need then, their states say:
-`Operator.restore`.
+Policies, how often files are looked for, how a broker is reached, how large parts are, the layout and comments of
+queries. Expressions and conditions of queries, and aggregates, may say something else if the columns of all sinks keep
+their names and types, and nothing is made of them that windows keep. Whether open windows have what they need then,
+their states say: `Operator.restore`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..datafusion.tokens import without_layout
 from .dependents import kept_by_windows
 
 _FREE = re.compile(
-    r"(source|sources\..+\.source)\.(bad_records|watch)"
+    r"(source|sources\..+\.source)\.(bad_records|watch|settles|missing|bootstrap_servers|group_id|(auth|client_configs)(\..+)?)"
     r"|(sinks\[\d+\]|dead letters)\.(part_rows|part_bytes|part_seconds|part_wait|row_group_rows|create)"
 )
 _SQL = re.compile(r"operators\[\d+\](\[\d+\]|\.calls\[\d+\]|\.on)")

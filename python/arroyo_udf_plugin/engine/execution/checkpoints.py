@@ -37,7 +37,7 @@ import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import IO, Any
 
 from ... import failpoints
 from ...errors import Fenced, InvalidArgument, WrongCheckpoints
@@ -66,6 +66,9 @@ class RowsStage:
 
     def put(self, name: str, data: bytes) -> None:
         self._store.put(_ROWS + name, data)
+
+    def write(self, name: str, write: Callable[[IO[bytes]], None]) -> None:
+        self._store.write(_ROWS + name, write)
 
     def get(self, name: str) -> bytes:
         return self._store.get(_ROWS + name)

@@ -14,16 +14,18 @@ from typing import Any
 
 from ...errors import InvalidArgument
 from ..datafusion.tokens import tokens
-from ..pipeline.kinds import OPERATORS
+from ..pipeline.kinds import OPERATORS, FollowTable, LatestRows, UpdatingJoin
 from ..pipeline.kinds.kind import DescribedOperator, WaitingOperator
+from ..pipeline.kinds.updating import Updating
 
 
 def _type_of(kind: type[DescribedOperator]) -> str:
     return str(kind.model_fields["type"].default)
 
 
-_WITH_WINDOWS = frozenset(_type_of(kind) for kind in OPERATORS if issubclass(kind, WaitingOperator))
-_OVER_ALL_ROWS = frozenset(_type_of(kind) for kind in OPERATORS if kind.is_over_all_rows)
+_WITH_WINDOWS = frozenset(_type_of(kind) for kind in OPERATORS if issubclass(kind, WaitingOperator | Updating))
+_OF_ROWS = (FollowTable, LatestRows, UpdatingJoin)
+_OVER_ALL_ROWS = frozenset(_type_of(kind) for kind in OPERATORS if kind.is_over_all_rows or kind in _OF_ROWS)
 _KEEPING = _WITH_WINDOWS | _OVER_ALL_ROWS
 
 
@@ -34,7 +36,7 @@ def kept_by_windows(operators: Sequence[Any], place: int, column: str) -> bool:
         kind = _kind(operator)
         if kind in _WITH_WINDOWS:
             asked = [
-                operator["time"],
+                operator.get("time", ""),
                 *operator.get("keys", ()),
                 *operator.get("aggregates", {}).values(),
                 operator.get("order", ""),

@@ -13,7 +13,7 @@ from ..operators.stages import Counts, Oldest
 from .checkpoint_statistics import CheckpointStatistics
 
 if TYPE_CHECKING:
-    from ..connectors.interface import Sink
+    from ..connectors.interface import Gauge, Sink
     from ..operators.operator import Operator
     from .counters import NodeCounter, SliceNumbers
     from .planned import PlannedPipeline
@@ -52,6 +52,13 @@ class NodeProgress:
     @property
     def rows_out(self) -> int:
         return sum(subtask.rows_out for subtask in self.subtasks)
+
+
+@dataclass(frozen=True)
+class SourceProgress(NodeProgress):
+    """gauges: what its partitions tell, together."""
+
+    gauges: tuple[Gauge, ...]
 
 
 @dataclass(frozen=True)
@@ -111,7 +118,7 @@ class Progress:
     dead_letters: int
     failures: tuple[FailedRows, ...]
     total: int | None
-    sources: tuple[NodeProgress, ...]
+    sources: tuple[SourceProgress, ...]
     operators: tuple[OperatorProgress, ...]
     sinks: tuple[NodeProgress, ...]
     checkpoint: CheckpointProgress | None
@@ -144,12 +151,14 @@ class MeasuredSlice(Protocol):
     def operators(self) -> Sequence[Operator]: ...
     @property
     def outputs(self) -> Sequence[Sink]: ...
+    def gauges(self, source: int) -> Sequence[Gauge]: ...
 
 
-def of_sources(planned: PlannedPipeline, slices: Sequence[MeasuredSlice]) -> Iterable[NodeProgress]:
+def of_sources(planned: PlannedPipeline, slices: Sequence[MeasuredSlice]) -> Iterable[SourceProgress]:
     for number, input in enumerate(planned.inputs):
         counters = [slice_.numbers.sources[number] for slice_ in slices]
-        yield NodeProgress(input.source.name, _subtasks(counters, is_alone=False), _watermark(counters))
+        gauges = _sums(gauge for slice_ in slices for gauge in slice_.gauges(number))
+        yield SourceProgress(input.source.name, _subtasks(counters, is_alone=False), _watermark(counters), gauges)
 
 
 def of_sinks(planned: PlannedPipeline, slices: Sequence[MeasuredSlice]) -> Iterable[NodeProgress]:
@@ -210,6 +219,15 @@ def _lag(watermarks: Sequence[tuple[int | None, int | None]]) -> float | None:
     """watermarks: of each slice's source and operator."""
     lags = [(source - own) / 1e9 for source, own in watermarks if source is not None and own is not None]
     return max(lags) if lags else None
+
+
+def _sums(gauges: Iterable[Gauge]) -> tuple[Gauge, ...]:
+    """Of those with the same name and unit."""
+    sums: dict[tuple[str, str], Gauge] = {}
+    for gauge in gauges:
+        before = sums.get((gauge.name, gauge.unit))
+        sums[gauge.name, gauge.unit] = gauge if before is None else gauge._replace(value=before.value + gauge.value)
+    return tuple(sums.values())
 
 
 def _sum(counts: Sequence[Counts]) -> Counts:

@@ -13,18 +13,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, Protocol
 
-from ..connectors.interface import Json, Partition
+from ..connectors.interface import Gauge, Json, Measuring, Partition
 from ..connectors.source import Rows
 from ..operators.blocks import Block
 from ..operators.routes import Place, number_of_source
 from ..operators.stages import Dead
 from ..operators.watermarks import SliceTime, Watermark
-from .drift import Drift
+from .drift import Drift, DriftReader
 from .idleness import Idleness
 from .planned import PlannedInput
 from .shares import Shares
@@ -52,6 +53,15 @@ class Taking(Protocol):
     def wake(self) -> None: ...
 
 
+@dataclasses.dataclass(frozen=True)
+class _Input:
+    """What has a watermark of its own: a partition that is read beside others, or all that are read in turn. drift:
+    None: it has no event time."""
+
+    idleness: Idleness
+    drift: DriftReader | None
+
+
 class SourceReading:
     """input: what is read. place: of the source. shares: which partitions. slice: the number of the slice.
 
@@ -74,15 +84,18 @@ class SourceReading:
         self._room = asyncio.Event()
         self._open: dict[str, Partition] = {}
         self._positions: dict[str, Json] = {}  # of partitions that have been read since `positions`
-        self._idleness = Idleness(input.idle_seconds, taking.wake)
         self._gave = self._is_draining = False
         self._time: SliceTime | None = None
-        inputs = len(shares.dealt(slice)) if input.source.side_by_side else 1
-        times = [time for _ in range(inputs) if (time := input.event_time()) is not None]
-        if times:
+        self._drift = drift
+        count = len(shares.dealt(slice)) if input.source.side_by_side else 1
+        times = [time for _ in range(count) if (time := input.event_time()) is not None]
+        if input.event_time() is not None:
             self._time = SliceTime(times, watermarks)
-        is_beside = input.source.side_by_side
-        self._drifting = [drift.reader(number_of_source(place), is_beside) for _ in times]  # one for each input
+        self._inputs = [self._new_input() for _ in range(count)]
+
+    def _new_input(self) -> _Input:
+        drift = self._drift.reader(number_of_source(self.place), self._input.source.side_by_side)
+        return _Input(Idleness(self._input.idle_seconds, self._taking.wake), None if self._time is None else drift)
 
     @property
     def watermark(self) -> int | None:
@@ -93,6 +106,11 @@ class SourceReading:
         """Of the partitions that are open, and of those that have been read since the last question."""
         read, self._positions = self._positions, {}
         return read | {name: partition.position() for name, partition in self._open.items()}
+
+    def gauges(self) -> Sequence[Gauge]:
+        """Of the partitions that are open. Any thread."""
+        measuring = [partition for partition in list(self._open.values()) if isinstance(partition, Measuring)]
+        return [gauge for partition in measuring for gauge in partition.gauges()]
 
     def gave(self) -> bool:
         """Whether it has handed on rows since the last question."""
@@ -115,18 +133,24 @@ class SourceReading:
     def begin(self) -> None:
         if self._is_draining:
             return
-        if self._input.source.side_by_side:
-            dealt = self._shares.dealt(self._slice)
-            readers = [partial(self._read_beside, name, input) for input, name in enumerate(dealt)]
-        else:
-            readers = [self._read_in_turn]  # type: ignore[list-item]
-        if self._time is not None:
-            for input, reader in enumerate(self._drifting):
-                reader.begin(self._time.of(input))
-        for read in readers:
-            task = asyncio.get_running_loop().create_task(self._reading(read))
-            task.add_done_callback(lambda _: self._taking.wake())
-            self._readers.add(task)
+        for number, input in enumerate(self._inputs):
+            if input.drift is not None and self._time is not None:
+                input.drift.begin(self._time.of(number))
+        if not self._input.source.side_by_side:
+            self._begin(self._reading(self._read_in_turn, 0))
+            return
+        for number, name in enumerate(self._shares.dealt(self._slice)[: len(self._inputs)]):
+            self._begin_beside(name, number)
+        if self._input.source.watch is not None:
+            self._begin(self._failing(partial(self._watch_beside, self._input.source.watch)))
+
+    def _begin_beside(self, name: str, input: int) -> None:
+        self._begin(self._reading(partial(self._read_beside, name, input), input))
+
+    def _begin(self, reader: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(reader)
+        task.add_done_callback(lambda _: self._taking.wake())
+        self._readers.add(task)
 
     def drain(self) -> None:
         """Reads no more, also if it has not begun."""
@@ -136,10 +160,10 @@ class SourceReading:
 
     def look(self) -> None:
         """Tells those that follow if nothing has come for a while."""
-        if self._idleness.began():
-            for reader in self._drifting:
-                reader.rest()
-            self._taking.hand_on(Watermark(None), self.place)
+        for number, input in enumerate(self._inputs):
+            if input.idleness.began() and input.drift is not None and self._time is not None:
+                input.drift.rest()
+                self._hand_on_time(self._time.after_idleness(number))
 
     def make_room(self) -> None:
         """Those that follow want input."""
@@ -149,10 +173,13 @@ class SourceReading:
         for partition in self._open.values():
             partition.close()
 
-    async def _reading(self, read: Reader) -> None:
+    async def _reading(self, read: Reader, input: int) -> None:
+        with self._inputs[input].idleness.reading():
+            await self._failing(read)
+
+    async def _failing(self, read: Reader) -> None:
         try:
-            with self._idleness.reading():
-                await read()
+            await read()
         except Exception as error:
             self._taking.has_failed(error)
             raise
@@ -166,7 +193,7 @@ class SourceReading:
             if source.watch is None:
                 return
             self._follow()
-            with self._idleness.waiting():
+            with self._inputs[0].idleness.waiting():
                 await asyncio.sleep(source.watch)
                 await self._shares.look()
 
@@ -177,27 +204,43 @@ class SourceReading:
         time = self._time.follow(self._shares.waits(self._slice))
         if time is not None:
             with self._taking.moving():
-                self.hand_on_watermark(time)
+                self._hand_on_time(time)
             self._taking.wake()
+
+    async def _watch_beside(self, seconds: float) -> None:
+        """Begins partitions that are new. Without any, a slice does not hold the windows of others back."""
+        if not self._inputs and self._time is not None:
+            self._hand_on_time(Watermark(None))
+            self._taking.wake()
+        while True:
+            await asyncio.sleep(seconds)
+            await self._shares.look()
+            for name in self._shares.dealt(self._slice)[len(self._inputs) :]:
+                if self._time is not None and (clock := self._input.event_time()) is not None:
+                    self._time.add(clock)
+                self._inputs.append(self._new_input())
+                self._begin_beside(name, len(self._inputs) - 1)
 
     async def _read_beside(self, name: str, input: int) -> None:
         """A partition that is read beside others; its end holds no watermark back."""
         with self._counted(input):
             await self._read_one(name, input)
         if self._time is not None:
-            self.hand_on_watermark(self._time.after_end(input))
+            self._hand_on_time(self._time.after_end(input))
 
     def _counted(self, input: int) -> AbstractContextManager[None]:
         """While others wait for what it reads."""
-        return contextlib.nullcontext() if self._time is None else self._drifting[input].reading(self._time.of(input))
+        drift = self._inputs[input].drift
+        return contextlib.nullcontext() if drift is None or self._time is None else drift.reading(self._time.of(input))
 
     async def _read_one(self, name: str, input: int) -> None:
         """input: whose watermark its rows make rise."""
+        own = self._inputs[input]
         partition = self._open[name] = self._shares.open(name)
         self._shares.reads(self._slice, self.watermark)
         while True:
-            with self._idleness.waiting():
-                rows = await partition.read()
+            with own.idleness.waiting():
+                rows = await self._next(partition)
             if rows is None:
                 break
             with self._taking.moving():
@@ -206,15 +249,22 @@ class SourceReading:
             while not self._taking.has_room_after(self.place):
                 self._room.clear()
                 await self._room.wait()
-            if self._drifting:
-                await self._drifting[input].near()
+            if own.drift is not None:
+                await own.drift.near()
         self._positions[name] = partition.position()
         del self._open[name]
         partition.close()
         self._taking.wake()  # its position is another one now
 
+    async def _next(self, partition: Partition) -> Rows | None:
+        """Rows, at least one. Where only the position has moved, an epoch takes it, and the source stays idle."""
+        while (rows := await partition.read()) is not None and not rows.batch.num_rows:
+            with self._taking.moving():
+                pass
+        return rows
+
     def _take_in(self, rows: Rows, input: int) -> None:
-        n_left, dead_letters = rows.batch.num_rows, 0
+        own, n_left, dead_letters = self._inputs[input], rows.batch.num_rows, 0
         self._gave = True
         for item in self._input.admit(rows):
             n_left -= len(item) if isinstance(item, Block) else len(item.rows)
@@ -222,15 +272,18 @@ class SourceReading:
                 dead_letters += len(item.rows)
             self._taking.hand_on(item, self.place)
             if isinstance(item, Block) and self._time is not None:
-                time = self._time.after(input, item)
-                if self._idleness.ended():  # the watermark holds again
-                    time = self._time.time
-                self.hand_on_watermark(time)
-                self._drifting[input].reached(self._time.of(input))
+                own.idleness.ended()
+                self._hand_on_time(self._time.after(input, item))
+                if own.drift is not None:
+                    own.drift.reached(self._time.of(input))
         self._shares.reads(self._slice, self.watermark)
         self._taking.has_read(rows.batch.num_rows, n_left, dead_letters)
 
-    def hand_on_watermark(self, time: int | None) -> None:
-        """None: it has not risen."""
-        if time is not None:
-            self._taking.hand_on(Watermark(time), self.place)
+    def hand_on_watermark(self) -> None:
+        """The latest, if there was one."""
+        if self.watermark is not None:
+            self._hand_on_time(Watermark(self.watermark))
+
+    def _hand_on_time(self, watermark: Watermark | None) -> None:
+        if watermark is not None:
+            self._taking.hand_on(watermark, self.place)

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from ...errors import Fenced, InvalidArgument
-from ..connectors.interface import Holding
+from ..connectors.interface import Announcing, Holding
 from ..operators.failures import together
 from .checkpoint_statistics import CheckpointStatistics
 from .opening import Beside, Opening, epochs_of
@@ -85,7 +85,7 @@ def run(
     if there are some, and else begins. at_least: an epoch that there was, so that it goes on from it or a later one.
     retention: which are kept. replays: see `Epochs`.
     progress: called at the start, after each checkpoint, every so many seconds, and at the end. only_moves: not while
-    nothing moves.
+    nothing moves, unless a source has gauges.
     Raises InvalidArgument for what does not fit, Fenced, RowError for a row whose policy is "fail", and what sources,
     functions and sinks raise. The source stays open.
     """
@@ -291,6 +291,7 @@ class _Coordinator:
         def take() -> None:
             try:
                 taken = epochs.take(self._slices)
+                self._announce(epochs)
             except BaseException as error:
                 self._messages.put(_EpochTaken(None, error))
             else:
@@ -298,6 +299,11 @@ class _Coordinator:
 
         self._taking = threading.Thread(target=take, daemon=True, name="arroyo-udf-epoch")
         self._taking.start()
+
+    def _announce(self, epochs: Epochs) -> None:
+        for number, input in enumerate(self._planned.inputs):
+            if epochs.latest is not None and isinstance(input.source, Announcing):
+                input.source.announce(epochs.latest.positions_of(number))
 
     def _note(self, message: _EpochTaken) -> None:
         self._taking = None
@@ -397,9 +403,10 @@ class _Coordinator:
 
     def _report(self) -> None:
         self._begin(self._report_times)
-        if not self._only_moves:
-            self._report_times.moved()
-        self._progress(self._so_far())
+        progress = self._so_far()
+        if not self._only_moves or any(source.gauges for source in progress.sources):
+            self._report_times.moved()  # gauges rise while nothing moves
+        self._progress(progress)
 
     def _so_far(self) -> Progress:
         numbers = [slice_.numbers for slice_ in self._slices]

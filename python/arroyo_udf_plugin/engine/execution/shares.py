@@ -1,8 +1,8 @@
 """Which slice reads which partitions.
 
-Partitions that are read side by side (impulse) are dealt out in turn. Of others (files), a slice takes the next one as
-soon as it has read its last: so all slices are busy until the end. A slice that has none, and may get one later,
-follows the watermark of those that have.
+Partitions that are read side by side (impulse, Kafka) are dealt out in turn, also those that come later. Of others
+(files), a slice takes the next one as soon as it has read its last: so all slices are busy until the end. A slice that
+has none, and may get one later, follows the watermark of those that have.
 
 Guarantees: each partition is read by one slice, from the position that a resumed epoch has for it. One that has been
 read is not opened again.

@@ -26,7 +26,7 @@ from ...errors import InvalidState
 from ...host.runtime import Runtime
 from ...host.started import Mode
 from ...host.to_thread import to_thread
-from ..connectors.interface import Sealed, Sink, transactional
+from ..connectors.interface import Gauge, Sealed, Sink, transactional
 from ..operators.blocks import Block
 from ..operators.grouped import GroupOperator
 from ..operators.operator import Operator
@@ -224,7 +224,7 @@ class Slice:
     async def _work(self) -> None:
         for reading in self._readings.values():
             if self._routes.exchanging:
-                reading.hand_on_watermark(reading.watermark)  # nobody has kept it
+                reading.hand_on_watermark()  # nobody has kept it
             reading.begin()
         self._drift.begun()
         try:
@@ -252,6 +252,11 @@ class Slice:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     # ---- What its sources ask ----
+
+    def gauges(self, source: int) -> Sequence[Gauge]:
+        """Of the source with this number. Any thread."""
+        reading = self._readings.get(place_of_source(source))
+        return () if reading is None else reading.gauges()
 
     @contextlib.contextmanager
     def moving(self) -> Iterator[None]:

@@ -14,13 +14,12 @@ one writes its parts.
 
 from __future__ import annotations
 
-import hashlib
-import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import IO, Any, Protocol, cast
+from typing import IO, Protocol, cast
 
+from ..connectors.summed import Summed
 from ..connectors.unnamed import Data
 from ..windows.kept import KeptRows, PartPlace
 from .manifest import PartsFile, StateFile
@@ -99,14 +98,14 @@ class StagedState:
         if self._is_stored:
             return
         if self._new and self._new_file is None:
-            summed = _Summed()
+            summed = Summed()
             store.write(self._parts_name, partial(self._write, summed))
             rows = sum(one.num_rows for one in self._new)
             self._new_file = PartsFile(name=self._parts_name, size=summed.size, sha256=summed.sum, rows=rows)
         store.put(self._file.name, self._head)
         self._is_stored = True
 
-    def _write(self, summed: _Summed, file: IO[bytes]) -> None:
+    def _write(self, summed: Summed, file: IO[bytes]) -> None:
         summed.begin(file)
         self._snapshot.write_parts(cast(IO[bytes], summed), self._new)
 
@@ -126,23 +125,3 @@ def _rewritten(live: Mapping[str, int], files: Mapping[str, PartsFile], has_new:
     sizes = {sha256: max(files[sha256].size, _SMALL).bit_length() // 2 for sha256 in live.keys() - sparse}
     many = {size for size, number in Counter(sizes.values()).items() if number >= MOST_FILES}
     return sparse | {sha256 for sha256, size in sizes.items() if size in many}
-
-
-class _Summed(io.RawIOBase):
-    """Hands on what is written, and counts and sums it."""
-
-    def begin(self, file: IO[bytes]) -> None:
-        self._file, self._hash, self.size = file, hashlib.sha256(), 0
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        self._hash.update(data)
-        self._file.write(data)
-        self.size += len(data)
-        return len(data)
-
-    @property
-    def sum(self) -> str:
-        return self._hash.hexdigest()

@@ -20,7 +20,7 @@ from ...reports import upgraded
 from ...states import State
 from ..dependencies import ApiParts, ThePart
 from .findings import LATELY, findings
-from .shapes import Complaint, Live, NodeCounts, Point, StreamFinding, WaitingRow
+from .shapes import Complaint, Live, NodeCounts, Point, SourceGauge, StreamFinding, WaitingRow
 
 router = fastapi.APIRouter(tags=["page"])
 
@@ -123,6 +123,7 @@ def _node(number: int, node: Mapping[str, Any]) -> NodeCounts:
         bytes_in=total("bytes_recv"),
         bytes_out=total("bytes_sent"),
         blocked=max((subtask.get("blocked", 0.0) for subtask in subtasks), default=0.0),
+        gauges=[SourceGauge.model_validate(gauge) for gauge in node.get("gauges", ())],
         in_flight=node.get("in_flight", 0),
         held=node.get("held", 0),
         held_by_order=node.get("held_by_order", 0),

@@ -22,6 +22,7 @@ from ...database.pipelines import Chosen, WholeJob
 from ...functions.builder import BuiltFunction, InvalidFunction
 from ..dependencies import After, ApiParts, Labels, Limit, States, TheCaller, ThePart, chosen, most
 from ..failures import Refusal
+from ..placing import schedulers
 from ..responses import job_of
 from ..shapes.pipelines import Language, StopType
 from .findings import findings
@@ -39,7 +40,13 @@ Named = Annotated[str, fastapi.Query(max_length=200, description="A part of the 
 def identity(parts: ThePart, caller: TheCaller) -> Identity:
     """Whose token this is, and what it may do."""
     asks = parts.security is not None and parts.security.tokens is not None
-    return Identity(name=caller.name, role=caller.role, version=__version__, asks_for_token=asks)
+    return Identity(
+        name=caller.name,
+        role=caller.role,
+        version=__version__,
+        asks_for_token=asks,
+        schedulers=schedulers(parts),
+    )
 
 
 @router.get("/pipelines")

@@ -7,7 +7,7 @@ from typing import Literal
 from ...tokens import Role
 from ..shapes import Answer, Micros
 from ..shapes.jobs import FailureReason
-from ..shapes.pipelines import Language, StopType
+from ..shapes.pipelines import Language, SchedulerName, StopType
 
 
 class Identity(Answer):
@@ -18,6 +18,8 @@ class Identity(Answer):
     version: str
     asks_for_token: bool
     """False: everybody may do everything, and nobody logs in."""
+    schedulers: list[SchedulerName]
+    """Those that a new pipeline may choose; the first is taken if it chooses none."""
 
 
 FindingKind = Literal[
@@ -78,6 +80,15 @@ class WaitingRow(Answer):
     since: Micros
 
 
+class SourceGauge(Answer):
+    """What a source tells of what it reads, over all slices. name: "lag", "retained" or "unread"; connectors of others
+    may have further ones. unit: "bytes", "messages" or "seconds"."""
+
+    name: str
+    value: float
+    unit: str
+
+
 class NodeCounts(Answer):
     """What a node has counted since its generation began, and what it does now, over all slices."""
 
@@ -90,6 +101,8 @@ class NodeCounts(Answer):
     bytes_out: int
     blocked: float
     """Seconds in which it had rows that those behind it did not take, the most of a slice."""
+    gauges: list[SourceGauge]
+    """Of sources alone."""
     in_flight: int
     held: int
     held_by_order: int

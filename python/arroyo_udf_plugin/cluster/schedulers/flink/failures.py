@@ -17,6 +17,7 @@ from ....errors import BuildError, LoadError, PluginEnvironmentError, RowError, 
 SEE_LOG = "Flink gives no reason: see the JobManager's log"
 _WRONG = {error.__name__ for error in (RowError, UserCodeError, BuildError, LoadError, PluginEnvironmentError)}
 _WRONG |= {WrongCheckpoints.__name__, "InvalidPipeline", "Outside"}
+# No other InvalidArgument: it may be about what others have, such as a permission, and they may put it right.
 _TRACEBACK = "Traceback (most recent call last):"
 _RAISED = re.compile(r"^(?P<module>(?:\w+\.)*)(?P<name>\w+)(?:: (?P<text>.*))?$")
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ....errors import InvalidArgument, WrongCheckpoints, service_of
@@ -36,6 +37,8 @@ from .watching import LOOK_EVERY, Watching
 
 LATE_SUBMIT = 20.0
 """Seconds after which a submit without an answer has had no effect: its program takes two to five."""
+IN_PLACE = 30.0
+"""Seconds in which Flink changes the parallelism of a job; else it is saved, and started anew."""
 _REPORT_EVERY = 2.0
 _STOP_AGAIN = 1.0
 _CACHED = 5.0
@@ -45,6 +48,14 @@ _OLDER = 20
 _NOT_KNOWN = "Flink does not know the job any more: its JobManager was started anew, without high availability"
 
 _Result = TypeVar("_Result")
+
+
+@dataclass
+class _Rescaling:
+    """until: in the time of time.monotonic(). is_asked: Flink has been asked for it."""
+
+    until: float
+    is_asked: bool = False
 
 
 class Following:
@@ -62,6 +73,7 @@ class Following:
         self._order: How | None = None
         self._stop: str | None = None  # the request of a stop that is under way
         self._stop_after = self._report_after = 0.0
+        self._rescaling: _Rescaling | None = None
         self._refusal = ""
         self._wrong: Reason | None = None
         self._failed_at: int | None = (
@@ -74,6 +86,11 @@ class Following:
         """A softer stop does not replace a harder one."""
         if self._order not in ("cancel", "kill"):
             self._order = how
+
+    def rescale(self, task: Task) -> None:
+        """To the parallelism of that task."""
+        if self._order is None:
+            self.task, self._rescaling = task, _Rescaling(time.monotonic() + IN_PLACE)
 
     def mute(self) -> None:
         """Nobody waits for what it says."""
@@ -207,6 +224,8 @@ class Following:
     # ---- Its end ----
 
     async def _obey(self, job: ObservedJob) -> None:
+        if self._order is None and self._rescaling is not None:
+            await self._rescale(job, self._rescaling)
         order, place = self._order, self.task.place
         if order is None or job.state == "CANCELLING":
             return
@@ -217,6 +236,22 @@ class Following:
         elif job.runs_whole and time.monotonic() >= self._stop_after:
             self._stop_after = time.monotonic() + _STOP_AGAIN
             self._stop = await self._flink.stop(self._id, savepoints_of(self.task), drain=order == "drain")
+
+    async def _rescale(self, job: ObservedJob, rescaling: _Rescaling) -> None:
+        """In place, if Flink can."""
+        wanted = self.task.parallelism
+        if self.task.place is None or time.monotonic() > rescaling.until:
+            self.order("save")
+        elif not rescaling.is_asked:
+            try:
+                await self._flink.rescale(self._id, wanted)
+                rescaling.is_asked = True
+            except FlinkRefused as error:
+                self._note(f"Flink does not change the parallelism in place: {error}", error.details)
+                self.order("save")
+        elif job.runs_whole and await self._flink.parallelism(self._id) == wanted:
+            self._rescaling = None
+            self._say(Event.RESCALED, tasks=job.tasks.total, parallelism=wanted)
 
     async def _check_stop(self, request: str) -> None:
         """After a failure, it is asked for again, until the controller gives up."""

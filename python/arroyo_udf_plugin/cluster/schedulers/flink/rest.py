@@ -171,6 +171,18 @@ class FlinkApi:
     async def run(self, jar: str, submission: Mapping[str, Any]) -> None:
         await self._call("POST", f"/jars/{jar}/run", json=submission, timeout=_SUBMIT_TIMEOUT)
 
+    async def parallelism(self, job: str) -> int:
+        """With which its tasks run; of those with another one, the most."""
+        vertices = (await self._ask(_Details, "GET", f"/jobs/{job}")).vertices
+        return max((vertex.parallelism for vertex in vertices), default=0)
+
+    async def rescale(self, job: str, parallelism: int) -> None:
+        """From the latest checkpoint, soon. If Flink has not as many slots, it takes those that there are."""
+        path = f"/jobs/{job}/resource-requirements"
+        vertices = (await self._ask(_Requirements, "GET", path)).root
+        limits = {"parallelism": {"lowerBound": 1, "upperBound": parallelism}}
+        await self._call("PUT", path, json=dict.fromkeys(vertices, limits))
+
     async def stop(self, job: str, folder: str, drain: bool) -> str:
         """Asks for a savepoint after which the job ends. Returns the number of the request."""
         asked = {"targetDirectory": folder, "drain": drain}
@@ -214,8 +226,17 @@ class FlinkApi:
         return answer
 
 
+class _Vertex(_Known):
+    parallelism: int
+
+
 class _Details(_Known):
     state: FlinkState
+    vertices: list[_Vertex]
+
+
+class _Requirements(pydantic.RootModel[dict[str, Any]]):
+    """Of each vertex, by its id."""
 
 
 class _Jobs(_Known):

@@ -53,6 +53,9 @@ class FlinkScheduler:
     def stop(self, job_id: str, generation: int, how: How) -> None:
         self._soon(lambda: self._stop(job_id, generation, how))
 
+    def rescale(self, task: Task) -> None:
+        self._soon(lambda: self._rescale(task))
+
     def clear(self, job_id: str, generation: int) -> None:
         self._soon(lambda: self._background(self._clear(job_id, generation)))
 
@@ -120,11 +123,20 @@ class FlinkScheduler:
                 del self._following[job_id]
 
     def _stop(self, job_id: str, generation: int, how: How) -> None:
+        if (following := self._followed(job_id, generation)) is not None:
+            following.order(how)
+
+    def _rescale(self, task: Task) -> None:
+        if (following := self._followed(task.job_id, task.generation)) is not None:
+            following.rescale(task)
+
+    def _followed(self, job_id: str, generation: int) -> Following | None:
+        """None: that is told."""
         found = self._following.get(job_id)
-        if found is None or found[0].task.generation != generation:
-            self._tell(JobReport(job_id, generation, Event.LOST, message=NOTHING_RUNS))
-        else:
-            found[0].order(how)
+        if found is not None and found[0].task.generation == generation:
+            return found[0]
+        self._tell(JobReport(job_id, generation, Event.LOST, message=NOTHING_RUNS))
+        return None
 
     async def _clear(self, job_id: str, generation: int) -> None:
         found = self._following.get(job_id)

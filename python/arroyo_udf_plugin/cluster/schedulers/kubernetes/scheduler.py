@@ -89,6 +89,9 @@ class KubernetesScheduler:
         deployed.order(how)
         self._changed.set()
 
+    def rescale(self, task: Task) -> None:
+        self.stop(task.job_id, task.generation, "save")
+
     def clear(self, job_id: str, generation: int) -> None:
         self._remove(job_id, generation, is_asked=True)
 
