@@ -11,7 +11,9 @@
 # test-spark  libraries in Spark, which is downloaded (450 MB) and needs Java 17 or newer; SPARK=4.1.0: the oldest
 # test-flink  pipelines on Apache Flink 2.3, which is downloaded (850 MB), against the engine's own results; programs of its
 #              session cluster killed in the middle; it needs Java 17 and Maven, and 5 GB of memory
+# test-connectors  sources and sinks against real servers, which are downloaded (Kafka: 45 MB; it needs Java 17 and Maven)
 # flink-demo  a pipeline on a local session cluster of Apache Flink
+# kafka-demo  a pipeline from one topic of a Kafka broker to another, which is killed on the way
 # test-queries  the queries of TPC-H at SCALE=0.1, and 2,000 random queries in which calls are guarded (an hour)
 # test-isolation  functions in subinterpreters and worker processes: their tests again, stress, kills; 12 minutes at most
 # test-arroyo  plugins and Arroyo's published crates in each other's place; the first build takes minutes
@@ -27,7 +29,7 @@
 # check  lints, the simulation of the state machine over ten million events, loom, soak, its mutants (a quarter of an hour)
 # loom   the runtime's locks and wake-ups in every order
 # soak   a million calls and a thousand starts, in Python and in Rust: nothing may grow
-# check-kill  test-pipelines with a hundred kills, test-cluster with a hundred seeds (three hours)
+# check-kill  test-pipelines and test-connectors with a hundred kills, test-cluster with a hundred seeds (four hours)
 # fuzz   broken arrays, options and handles over plugins, broken plugins under the host: SECONDS=600 for each side
 # check-memory  hosts in C over plugins in three languages, under valgrind; QUICK=1: a part of it, in two minutes
 # check-address  the tests of the runtime and of functions in Rust, with AddressSanitizer
@@ -35,6 +37,7 @@
 # bench  measure against the references, print the ratios
 # bench-integrations  measure functions in DuckDB and Polars, against what the engines have of their own
 # bench-flink  measure pipelines on Apache Flink, against those without a function and against Flink's own
+# bench-connectors  measure pipelines over Kafka and databases, against plain loops with their clients
 # bench-compare  measure the main lines, and say which are worse than the table of bench/README.md: a remark, no failure
 #
 # Each target sets up what it needs below build/; scripts/environment.py does it, and names what is missing.
@@ -51,8 +54,8 @@ WORKERS = 2
 
 .PHONY: demo cluster-demo docs test test-rust test-python test-lowest test-datafusion test-integrations test-spark test-queries
 .PHONY: test-isolation test-arroyo test-rust-host test-server lint check simulation mutants loom soak
-.PHONY: web test-web web-pictures test-flink flink-demo
-.PHONY: engine-demo test-engine check-memory check-address bench bench-compare bench-flink bench-integrations package fuzz test-pipelines test-cluster check-kill simulate
+.PHONY: web test-web web-pictures test-flink test-connectors flink-demo kafka-demo cdc-demo
+.PHONY: engine-demo test-engine check-memory check-address bench bench-compare bench-flink bench-connectors bench-integrations package fuzz test-pipelines test-cluster check-kill simulate
 .DEFAULT_GOAL = test
 # Targets share environments and caches, and each uses all processors.
 .NOTPARALLEL:
@@ -149,7 +152,7 @@ endef
 # that ends first takes over tests of the other.
 PARALLEL = -n $(WORKERS) --dist worksteal
 # Tests that need no server, no large build and no other engine, and that fit into `make test`.
-EVERYWHERE = not arroyo and not server and not pipelines and not isolation and not cluster and not rust_host and not spark and not flink
+EVERYWHERE = not arroyo and not server and not pipelines and not isolation and not cluster and not rust_host and not spark and not flink and not connectors
 
 test-python:
 	$(call pytest,$(PARALLEL) -m "$(EVERYWHERE)$$not_again")
@@ -202,35 +205,70 @@ test-integrations:
 	PYTHONPATH=$$newest OLDEST=$$oldest OLDEST_DUCKDB=$(OLDEST_DUCKDB) OLDEST_POLARS=$(OLDEST_POLARS) \
 	$$python -m pytest -q $(PARALLEL) -m 'not spark' tests/integrations
 
+define java
+	@java -version >/dev/null 2>&1 || { echo "error: java is missing: install openjdk-17-jre-headless (Debian, Ubuntu) or" \
+	"java-17-openjdk-headless (Fedora)" >&2; exit 1; }
+endef
+
 # Its version. The oldest that works is 4.1.0.
 SPARK = 4.3.0
 
 test-spark:
-	@java -version >/dev/null 2>&1 || { echo "error: java is missing: install openjdk-17-jre-headless (Debian, Ubuntu) or" \
-	"java-17-openjdk-headless (Fedora)" >&2; exit 1; }
+	$(java)
 	@python=$$($(ENVIRONMENT) 3.13) && folder=$(CURDIR)/build/spark-$(SPARK) && \
 	{ [ -e $$folder/complete ] || { rm -rf $$folder && $$python -m pip install --quiet --no-deps --target $$folder \
 	pyspark==$(SPARK) "py4j>=0.10.9.7,<0.10.9.10" && touch $$folder/complete; }; } && \
 	PYTHONPATH=$$folder $$python -m pytest -q -m spark tests/integrations
 
+define java_and_maven
+	$(java)
+	@mvn -version >/dev/null 2>&1 || { echo "error: mvn is missing: install maven" >&2; exit 1; }
+endef
+
 FLINK = 2.3.0
 S3_OF_FLINK = build/flink/flink-s3-fs-native-$(FLINK).jar
+KAFKA_OF_FLINK = build/flink/flink-sql-connector-kafka-5.0.0-2.2.jar
+
+# A broker: pom.xml has its version.
+KAFKA = build/kafka/complete
+
+$(S3_OF_FLINK) $(KAFKA_OF_FLINK):
+	$(java_and_maven)
+	@artifact=$$(echo $(@F) | sed 's/-\([0-9].*\)\.jar$$/:\1/') && \
+	mvn -q dependency:copy -Dartifact=org.apache.flink:$$artifact -DoutputDirectory=$(CURDIR)/$(@D) </dev/null
 
 # Flink knows Python 3.11 and 3.12. Its workers have an environment of their own.
-$(S3_OF_FLINK):
-	@java -version >/dev/null 2>&1 || { echo "error: java is missing: install openjdk-17-jre-headless (Debian, Ubuntu) or" \
-	"java-17-openjdk-headless (Fedora)" >&2; exit 1; }
-	@mvn -version >/dev/null 2>&1 || { echo "error: mvn is missing: install maven" >&2; exit 1; }
-	@mvn -q dependency:copy -Dartifact=org.apache.flink:flink-s3-fs-native:$(FLINK) -DoutputDirectory=$(CURDIR)/$(@D) </dev/null
-
-test-flink: $(S3_OF_FLINK)
+test-flink: $(S3_OF_FLINK) $(KAFKA_OF_FLINK) $(KAFKA)
 	@python=$$($(ENVIRONMENT) 3.13) && flink=$$($(ENVIRONMENT) 3.11 flink) && \
-	FLINK_PYTHON=$$flink FLINK_S3=$(CURDIR)/$(S3_OF_FLINK) $$python -m pytest -q -m flink tests/flink
+	FLINK_PYTHON=$$flink FLINK_S3=$(CURDIR)/$(S3_OF_FLINK) FLINK_KAFKA=$(CURDIR)/$(KAFKA_OF_FLINK) \
+	KAFKA_JARS=$(CURDIR)/$(dir $(KAFKA)) $$python -m pytest -q -m flink tests/flink
+
+$(KAFKA): tests/connectors/kafka/pom.xml
+	$(java_and_maven)
+	@rm -rf $(@D) && mvn -q -f $< dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(@D) </dev/null && touch $@
+
+# How often the engine is killed, in each kind of place. For a tenth of it places are damaged.
+KILLS = 20
+
+test-connectors: $(KAFKA)
+	@python=$$($(ENVIRONMENT) 3.13) && \
+	KILLS=$(KILLS) KAFKA_JARS=$(CURDIR)/$(<D) $$python -m pytest -q -m connectors tests/connectors
+
+bench-connectors: $(KAFKA)
+	@python=$$($(ENVIRONMENT) 3.13) && lines=build/bench/connectors-3.13.json && mkdir -p build/bench && \
+	KAFKA_JARS=$(CURDIR)/$(<D) $$python -m pytest -q --benchmark-quiet --benchmark-json=$$lines bench/connectors && \
+	$$python bench/ratios.py $$lines
 
 bench-flink: $(S3_OF_FLINK)
 	@python=$$($(ENVIRONMENT) 3.13) && flink=$$($(ENVIRONMENT) 3.11 flink) && lines=build/bench/flink-3.13.json && \
 	mkdir -p build/bench && FLINK_PYTHON=$$flink $$python -m pytest -q --benchmark-quiet --benchmark-json=$$lines \
 	bench/test_flink.py && $$python bench/ratios.py $$lines
+
+cdc-demo:
+	@python=$$($(ENVIRONMENT) 3.13) && $$python examples/cdc/demo.py
+
+kafka-demo: $(KAFKA)
+	@python=$$($(ENVIRONMENT) 3.13) && KAFKA_JARS=$(CURDIR)/$(<D) $$python examples/kafka/demo.py
 
 flink-demo:
 	@python=$$($(ENVIRONMENT) 3.13) && flink=$$($(ENVIRONMENT) 3.11 flink) && \
@@ -246,9 +284,6 @@ bench-integrations:
 	PYTHONPATH=$$folder $$python -m pytest -q --benchmark-quiet --benchmark-json=$$lines bench/test_integrations.py \
 	bench/test_rust_host.py && \
 	$$python bench/ratios.py $$lines
-
-# How often the engine is killed, in each kind of place. For a tenth of it places are damaged.
-KILLS = 20
 
 test-pipelines:
 	@python=$$($(ENVIRONMENT)) && KILLS=$(KILLS) $$python -m pytest -q -m pipelines
@@ -276,6 +311,7 @@ simulate:
 
 check-kill:
 	@$(MAKE) test-pipelines KILLS=100
+	@$(MAKE) test-connectors KILLS=100
 	@$(MAKE) test-cluster SEEDS=1-100
 
 # With REQUIRE_ALL=1 each of 3.11, 3.12 and 3.13 must run; else wheels are built for those that do.

@@ -29,7 +29,7 @@ def main(kind: str, rows: int) -> None:
     called = {"row": "of_rows(x, x + 1)", "pandas": "of_batches(x, x + 1)", "none": "x * 60.0 / (x + 1)"}[kind]
     tables.execute_sql(
         "CREATE TABLE numbers (x BIGINT) WITH ('connector' = 'datagen', 'fields.x.min' = '0', "
-        f"'fields.x.max' = '1000000', 'number-of-rows' = '{rows}')"
+        f"'fields.x.max' = '1000000', 'number-of-rows' = '{rows}', 'rows-per-second' = '1000000000')"
     )
     tables.execute_sql("CREATE TABLE nowhere (x BIGINT, y DOUBLE) WITH ('connector' = 'blackhole')")
     tables.execute_sql(f"INSERT INTO nowhere SELECT x, {called} FROM numbers")

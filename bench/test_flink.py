@@ -31,7 +31,7 @@ sys.path[:0] = [str(HERE.parent / "tests" / folder) for folder in ("flink", "pyt
 from sessions import Session, session  # noqa: E402
 
 PYTHON = Path(os.environ["FLINK_PYTHON"])
-ROUNDS = 1
+ROUNDS = 3
 WAITS = """
 import asyncio
 from arroyo_udf_plugin import udf
@@ -72,8 +72,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 def libraries(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """udf.c, and `WAITS`, built for Flink's Python."""
     folder = tmp_path_factory.mktemp("functions")
-    newer = ["-m", "pip", "install", "--quiet", "--no-deps", "--upgrade", "pyarrow>=26,<27"]  # see docs/flink.md
-    subprocess.run([PYTHON, *newer], check=True)
     for name, text in (("udf.c", (HERE / "udf.c").read_text()), ("waits.py", WAITS)):
         (folder / name).write_text(text)
         command = [PYTHON, "-m", "arroyo_udf_plugin.cli", "build", folder / name]

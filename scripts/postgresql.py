@@ -34,7 +34,8 @@ HOW_TO_GET_IT = (
     "and see that pg_ctl and initdb are on PATH"
 )
 
-OPTIONS = "-c listen_addresses= -c fsync=off -c jit=off"  # a temporary database need not survive a power cut
+# A temporary database need not survive a power cut. Change data capture reads its log.
+OPTIONS = "-c listen_addresses= -c fsync=off -c jit=off -c wal_level=logical"
 # $1 folder, $2 programs, $3 options. Prints "ready", or the log of the failure; then waits for the end of stdin.
 LIFE = """
 cd "$1"

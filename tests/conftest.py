@@ -19,6 +19,8 @@ pytest_plugins = ["every_mode", "children"]
 
 ROOT = Path(__file__).resolve().parents[1]
 BuildPlugin = Callable[..., Path]
+ONCE = ("cluster", "engine/connectors", "engine/sql", "simulation")
+"""Folders whose tests are marked `once`: they are of databases, servers, DataFusion and files, not of Python."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -37,7 +39,15 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "integrations: loads plugins in other engines (make test-integrations)")
     config.addinivalue_line("markers", "spark: loads plugins in Spark (make test-spark)")
     config.addinivalue_line("markers", "flink: starts Apache Flink (make test-flink)")
+    config.addinivalue_line("markers", "connectors: starts a Kafka broker (make test-connectors)")
     config.addinivalue_line("markers", "once: little depends on the Python version, so make test runs it on one only")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    folders = [ROOT / "tests" / name for name in ONCE]
+    for item in items:
+        if any(folder in item.path.parents for folder in folders):
+            item.add_marker(pytest.mark.once)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -112,8 +112,6 @@ def session(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def built(folder: Path) -> Path:
-    """With the pyarrow that DataFusion needs: see docs/flink.md."""
-    run([FLINK_PYTHON, "-m", "pip", "install", "--quiet", "--no-deps", "--upgrade", "pyarrow>=26,<27"])
     source = folder / "functions.py"
     source.write_text((HERE / "functions.py").read_text())
     run([FLINK_PYTHON, *CLI, "build", source], stdout=subprocess.DEVNULL)
@@ -141,7 +139,7 @@ def awaited(condition: Callable[[], bool], what: str) -> None:
     while not condition():
         if time.monotonic() > late:
             sys.exit(f"waited {PATIENCE:.0f} s for {what}")
-        time.sleep(0.05)
+        time.sleep(0.05)  # between two looks
 
 
 def say(text: str) -> None:

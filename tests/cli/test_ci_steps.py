@@ -33,7 +33,6 @@ def _is_clone() -> bool:
 steps = _loaded()
 in_a_clone = pytest.mark.skipif(not _is_clone(), reason="a source tree without its history has no commits")
 NAMES = [step.name for step in steps.STEPS]
-BY_THEMSELVES = {step.name for step in steps.STEPS if not step.by_name}
 CHOOSING = [name for name in NAMES if name != "test"]
 
 
@@ -54,14 +53,15 @@ def chosen(path: str) -> set[str]:
         ("examples/host/datafusion/src/main.rs", {"rust_host", "pipelines"}),
         ("tests/integrations/test_spark.py", {"integrations", "spark"}),
         ("tests/arroyo/conftest.py", {"arroyo", "memory"}),
-        ("tests/engine/sql/test_queries.py", {"datafusion"}),
-        ("tests/engine/sql/test_lookups.py", {"datafusion", "server"}),
-        ("tests/engine/sql/sql_world.py", {"lowest", "datafusion", "server"}),
+        ("tests/engine/sql/test_queries.py", {"datafusion", "flink"}),
+        ("tests/engine/sql/test_lookups.py", {"datafusion", "flink", "server"}),
+        ("tests/engine/sql/sql_world.py", {"lowest", "datafusion", "flink", "server"}),
         ("tests/engine/execution/test_stops.py", set()),
         ("tests/engine/pipeline/test_flights.py", {"server", "pipelines"}),
         ("tests/cluster/test_kills.py", {"cluster"}),
         ("python/arroyo_udf_plugin/cluster/task.py", {"cluster", "flink", "package", "web"}),
         ("tests/flink/conftest.py", {"flink"}),
+        ("tests/connectors/kafka/pom.xml", {"connectors"}),
         ("python/arroyo_udf_plugin/engine/flink/cut.py", {"cluster", "flink", "package"}),
         ("web/src/main.tsx", {"package", "web"}),
         ("web/e2e/flow.spec.ts", {"web"}),
@@ -93,8 +93,27 @@ def test_some_changes_choose_all(path: str) -> None:
 def test_make_test_always_runs_and_others_until_they_have_passed() -> None:
     everything = {step.name: steps.digest(step) for step in steps.STEPS}
     assert steps.reasons(everything) == {"test": "it always runs"}
-    assert set(steps.reasons({})) == BY_THEMSELVES
+    assert set(steps.reasons({})) == set(NAMES)
     assert set(steps.reasons(everything | {"arroyo": "0" * 16})) == {"test", "arroyo"}
+
+
+def test_what_does_not_fit_is_left_out_and_named(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    """The shortest come first, so that most are run."""
+    due = dict.fromkeys(NAMES, "due")
+    found, left_out = steps.fitting(due)
+    minutes = {step.name: step.minutes for step in steps.STEPS}
+    assert "test" in found
+    assert sum(minutes[name] for name in found) <= steps.MOST_MINUTES
+    assert {*found} | {*left_out} == {*NAMES}
+    assert max(minutes[name] for name in found if name != "test") <= min(minutes[name] for name in left_out)
+    assert steps.fitting({"test": "due", "arroyo": "due"}) == ({"test": "due", "arroyo": "due"}, [])
+
+    monkeypatch.setattr(steps, "reasons", lambda noted: due)
+    monkeypatch.setattr(steps.subprocess, "run", lambda *command, **how: subprocess.CompletedProcess(command, 0))
+    assert steps.main([]) == 0
+    said = capsys.readouterr().out
+    assert said.splitlines()[-1].endswith(f"still due: .ci/run {' '.join(left_out)}")
+    assert f"{left_out[0]}: due, and left out" in said
 
 
 @in_a_clone
@@ -121,7 +140,7 @@ def test_each_path_of_the_project_is_declared() -> None:
 
 def test_without_a_clone_all_steps_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(steps, "ROOT", tmp_path)
-    assert set(steps.reasons({step.name: "0" * 16 for step in steps.STEPS})) == BY_THEMSELVES
+    assert set(steps.reasons({step.name: "0" * 16 for step in steps.STEPS})) == set(NAMES)
 
 
 def test_a_name_that_there_is_not_is_refused() -> None:

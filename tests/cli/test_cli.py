@@ -135,6 +135,8 @@ def test_inspect_json(plugin: Path, tmp_path: Path) -> None:
             "name": "half",
             "kind": "sync",
             "vectorized": False,
+            "native": False,
+            "not_native": "Python: native=False",
             "volatility": None,
             "documentation": None,
             "arguments": [{"name": "x", "type": "int64", "nullable": False}],
@@ -147,6 +149,8 @@ def test_inspect_json(plugin: Path, tmp_path: Path) -> None:
             "name": "later",
             "kind": "async",
             "vectorized": False,
+            "native": False,
+            "not_native": "Python: native=False",
             "volatility": None,
             "documentation": None,
             "arguments": [

@@ -14,7 +14,7 @@ from arroyo_udf_plugin import build, load
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-DOCUMENTS = sorted(DOCS.glob("*.md"))
+DOCUMENTS = sorted(DOCS.rglob("*.md"))
 ARROYO = (DOCS / "arroyo.md").read_text()
 RUST = re.findall(r"^ *```rust\n(.*?)^ *```$", ARROYO, flags=re.DOTALL | re.MULTILINE)
 
@@ -50,7 +50,7 @@ def _anchors(document: Path) -> set[str]:
 def test_links_lead_somewhere(document: Path) -> None:
     for target in re.findall(r"\]\((?!https?:)([^)]+)\)", document.read_text()):
         path, _, anchor = target.partition("#")
-        linked = DOCS / path if path else document
+        linked = document.parent / path if path else document
         assert linked.exists(), target
         assert anchor == "" or anchor in _anchors(linked), target
 

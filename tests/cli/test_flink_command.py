@@ -75,7 +75,10 @@ def test_a_python_without_flink_is_told_what_to_install(tmp_path: Path) -> None:
     python.write_text("#!/bin/sh\necho '[null, \"/package\"]'\n")
     python.chmod(0o755)
     text = refused("up", "--folder", tmp_path / "c", "--python", python)
-    assert f"{python} has no pyflink: pip install 'arroyo_udf_plugin[flink]' in a Python 3.11 or 3.12" in text
+    assert (
+        f"{python} has no pyflink: pip install apache-flink==2.3.0, then pip install 'arroyo_udf_plugin[engine]'"
+        in text
+    )
 
 
 def test_a_machine_without_java_is_told_what_to_install(

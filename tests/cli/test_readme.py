@@ -18,7 +18,7 @@ GUIDES = [
     README,
     *(
         ROOT / "docs" / f"{name}.md"
-        for name in ("files", "functions", "isolation", "pipelines", "python", "sql", "types")
+        for name in ("files", "functions", "isolation", "native", "pipelines", "python", "sql", "types")
     ),
 ]
 EXAMPLES = [path for path in (ROOT / "examples").glob("*/*") if path.suffix in (".py", ".rs", ".c", ".sql")]

@@ -1,4 +1,4 @@
-"""docs/connectors.md: its sink passes, the faults that it speaks of are found, and its package adds a connector."""
+"""docs/connectors/own.md: its sink passes, the faults that it speaks of are found, and its package adds a connector."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from packages import environment, install
 
 pytestmark = pytest.mark.once
 
-TEXT = (Path(__file__).parents[2] / "docs" / "connectors.md").read_text()
+TEXT = (Path(__file__).parents[2] / "docs" / "connectors" / "own.md").read_text()
 
 
 def blocks(language: str) -> list[str]:

@@ -84,7 +84,7 @@ def test_rows_that_are_inserted_before_their_epoch_is_committed(
             def store(self_) -> Json:
                 assert found is not None
                 stored = found.store()
-                self._target.database.run(lambda each: self._apply(each, self._stage, epoch, stored), 0)  # type: ignore[arg-type]
+                self._target.database.run(lambda each: self._apply(each, epoch, stored), 0)
                 return stored
 
         return Early() if found is not None else None

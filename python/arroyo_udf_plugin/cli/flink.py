@@ -48,7 +48,7 @@ def group() -> None:
     "jars",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     multiple=True,
-    help="A file system, such as flink-s3-fs-native. May be repeated.",
+    help="A file system or connector, such as flink-s3-fs-native. May be repeated.",
 )
 @click.option("--config", metavar="KEY=VALUE", multiple=True, help="An option of Flink. May be repeated.")
 @click.option("--ha", is_flag=True, help="A JobManager that is killed goes on with its jobs.")

@@ -11,6 +11,8 @@ import click
 
 from ..plugin import origin
 
+NOT_ASKED = "Python: native=False"
+
 
 @click.command("inspect", short_help="Describe a plugin and its functions.")
 @click.argument("plugin", type=click.Path(path_type=Path), required=False)
@@ -46,6 +48,7 @@ def command(plugin: Path | None, as_json: bool) -> None:
         arguments = ", ".join(f"{argument['name']}: {_type(argument)}" for argument in function["arguments"])
         click.echo(f"\n{function['name']}({arguments}) -> {_type(function['returns'])}")
         words = [function["kind"]] + ["vectorized"] * function["vectorized"]
+        words += ["native"] * (function["native"] is True)
         words += [function["volatility"]] if function["volatility"] else []
         words += [f"timeout={function['timeout']}"] if function["timeout"] is not None else []
         options = function["options"] or {}
@@ -54,6 +57,8 @@ def command(plugin: Path | None, as_json: bool) -> None:
         defaults = ", ".join(f"{key}={value}" for key, value in options.items() if key not in function["chosen"])
         if defaults:
             click.echo(f"    by default: {defaults}")
+        if function["not_native"] and function["not_native"] != NOT_ASKED:
+            click.echo(f"    {function['not_native']}")
         if function["documentation"]:
             click.echo(textwrap.indent(function["documentation"], "    "))
 
@@ -114,6 +119,8 @@ def _description(plugin: Any) -> dict[str, Any]:
                 "name": function.name,
                 "kind": function.kind,
                 "vectorized": function.vectorized,
+                "native": function.native,
+                "not_native": function.not_native,
                 "volatility": function.volatility,
                 "documentation": function.documentation or None,
                 "arguments": arguments,

@@ -1,4 +1,4 @@
-"""The Python side of a Python plugin. Its C side (build/templates/plugin.c) calls this at start and exit only.
+"""The Python side of a Python plugin. Its C side (build/templates/plugin_inner.c) calls it at start and exit only.
 
 Executes the source inside the plugin, and registers its functions with the native core. If that fails, the C side gets
 the reason as text and answers it to the call; the next call tries again if the environment was the reason.

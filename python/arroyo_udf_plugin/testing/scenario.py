@@ -21,6 +21,7 @@ from ..engine.operators.stages import Dead
 from ..engine.operators.watermarks import EventClock
 from ..engine.pipeline.description import Pipeline
 from ..engine.pipeline.plan import plan
+from .elsewhere import Elsewhere
 
 Opened = Callable[[int], contextlib.AbstractContextManager[PlannedPipeline]]
 Row = Any
@@ -42,8 +43,8 @@ class Scenario:
 
     folder: everything is below it; it is emptied for each schedule. opened: the pipeline with so many slices.
     shown: the rows that its sinks show. place: of the checkpoints, a folder or a URL; None: without.
-    is_ordered: rows come in the order of `expected`. urls: object stores that it writes to. until: when it is stopped,
-    because its source does not end; it is asked after each epoch.
+    is_ordered: rows come in the order of `expected`. urls: object stores that it writes to. elsewhere: what else it
+    writes to. until: when it is stopped, because its source does not end; it is asked after each epoch.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Scenario:
     place: str | None
     is_ordered: bool = False
     urls: Sequence[str] = ()
+    elsewhere: Sequence[Elsewhere] = ()
     until: Callable[[], bool] | None = None
 
 

@@ -35,6 +35,7 @@ from ..engine.execution.store import Store, open_store
 from ..engine.pipeline.plan import Planned as PlannedPipeline
 from ..engine.pipeline.replayed import Choice, replaying
 from .disk import ProcessDisk, SimulatedDisk
+from .elsewhere import Elsewhere, ObjectsElsewhere
 from .scenario import Scenario
 from .turns import InTurn, ReadTurns
 
@@ -54,10 +55,10 @@ class Broken(AssertionError):
 
 @dataclasses.dataclass(frozen=True)
 class KeptFiles:
-    """What was there. files: by name, with their times of change. objects: of each URL."""
+    """What was there. files: by name, with their times of change. elsewhere: of each `Elsewhere`, by its name."""
 
     files: dict[str, tuple[bytes, int]]
-    objects: dict[str, dict[str, bytes]]
+    elsewhere: dict[str, dict[str, bytes]]
 
 
 class World:
@@ -67,8 +68,9 @@ class World:
         self.scenario = scenario
         self.history: list[str] = [scenario.name]
         shutil.rmtree(scenario.folder, ignore_errors=True)
-        for url in scenario.urls:
-            open_store(url).clear()
+        self._elsewhere: list[Elsewhere] = [*map(ObjectsElsewhere, scenario.urls), *scenario.elsewhere]
+        for other in self._elsewhere:
+            other.clear()
         scenario.folder.mkdir(parents=True)
         if start is not None:
             for name, (data, time) in start.files.items():
@@ -76,9 +78,9 @@ class World:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(data)
                 os.utime(path, ns=(time, time))
-            for url, objects in start.objects.items():
-                for name, data in objects.items():
-                    open_store(url).put(name, data)
+            for other in self._elsewhere:
+                for name, data in start.elsewhere[other.name].items():
+                    other.put(name, data)
         self.disk = SimulatedDisk(scenario.folder)
         self._phase = self._running = 0
 
@@ -188,7 +190,7 @@ class World:
         folder = self.scenario.folder
         paths = [path for path in folder.rglob("*") if path.is_file()]
         files = {str(path.relative_to(folder)): (path.read_bytes(), path.stat().st_mtime_ns) for path in paths}
-        return KeptFiles(files, {url: _objects(url) for url in self.scenario.urls})
+        return KeptFiles(files, {other.name: dict(other.contents()) for other in self._elsewhere})
 
     def has_begun(self) -> bool:
         """Whether there are checkpoints to go on from."""
@@ -199,8 +201,8 @@ class World:
         """Everything, by name."""
         folder = self.scenario.folder
         contents = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-        for url in self.scenario.urls:
-            contents |= {f"{url}/{name}": data for name, data in _objects(url).items()}
+        for other in self._elsewhere:
+            contents |= {f"{other.name}/{name}": data for name, data in other.contents().items()}
         return contents
 
     def put_back(self, files: dict[str, bytes], below: str = "") -> None:
@@ -214,13 +216,13 @@ class World:
 
     def change(self, name: str, data: bytes | None) -> None:
         """Somebody changes a file, or removes it."""
-        for url in self.scenario.urls:
-            if name.startswith(f"{url}/"):
-                store, own = open_store(url), name.removeprefix(f"{url}/")
+        for other in self._elsewhere:
+            if name.startswith(f"{other.name}/"):
+                own = name.removeprefix(f"{other.name}/")
                 if data is None:
-                    store.delete(own)
-                else:
-                    store.put(own, data)
+                    other.delete(own)
+                elif other.contents().get(own) != data:
+                    other.put(own, data)
                 return
         path = self.scenario.folder / name
         if data is None:
@@ -287,11 +289,6 @@ class World:
 def _difference(shown: list[Any], expected: list[Any]) -> str:
     missing, more = Counter(expected) - Counter(shown), Counter(shown) - Counter(expected)
     return f"missing: {dict(missing)}; too many: {dict(more)}" if missing or more else ""
-
-
-def _objects(url: str) -> dict[str, bytes]:
-    store = open_store(url)
-    return {name: store.get(name) for name in store.names("")}
 
 
 def _in_turn(input: Any, turns: ReadTurns) -> Any:
