@@ -286,7 +286,7 @@ const fn fast(name: &'static CStr, function: PyCFunctionFast) -> PyMethodDef {
     }
 }
 
-static mut METHODS: [PyMethodDef; 45] = [
+static mut METHODS: [PyMethodDef; 47] = [
     method(c"described", described::described, METH_O),
     method(c"register", registry::register, METH_VARARGS),
     method(c"open_arroyo", imported::open_arroyo, METH_O),
@@ -330,6 +330,8 @@ static mut METHODS: [PyMethodDef; 45] = [
     fast(c"check_drained", results::check_drained),
     fast(c"json_function", sql::json_function),
     fast(c"json_answers", sql::json_answers),
+    fast(c"json_reader", sql::json_reader),
+    fast(c"json_rows", sql::json_rows),
     fast(c"multi_hash", sql::multi_hash),
     PyMethodDef::zeroed(),
 ];

@@ -6,7 +6,7 @@ use arroyo_udf_plugin::abi::{ArrowArray, ArrowSchema};
 use arroyo_udf_plugin::arrow::{Column, Layout};
 use arroyo_udf_sql::column::{ByKeys, ByPath, Function, Last};
 use arroyo_udf_sql::hash::{hashes, Argument};
-use arroyo_udf_sql::json::{Path, Step};
+use arroyo_udf_sql::json::{LinesReader, Path, Step};
 use pyo3_ffi::*;
 use std::ffi::{c_int, CStr};
 use std::ptr::null_mut;
@@ -180,6 +180,62 @@ impl Drop for GivenType {
             // SAFETY: the schema is ours and has not been released.
             unsafe { release(&mut self.0) };
         }
+    }
+}
+
+const READER: &CStr = c"arroyo_udf_plugin._native.JsonReader";
+
+unsafe extern "C" fn free_reader(capsule: *mut PyObject) {
+    // SAFETY: as `free`, of `json_reader`.
+    unsafe { drop(Box::from_raw(PyCapsule_GetPointer(capsule, READER.as_ptr()).cast::<LinesReader>())) };
+}
+
+/// json_reader(schema: int, ignores: bool) -> JsonReader: reads lines into columns. Takes the schema out of its address.
+/// Raises ValueError for a type that it does not read.
+pub unsafe extern "C" fn json_reader(_module: *mut PyObject, arguments: *mut *mut PyObject, count: Py_ssize_t) -> *mut PyObject {
+    // SAFETY: called by Python with the GIL and `count` arguments; the schema is pyarrow's.
+    unsafe {
+        if count != 2 {
+            return raise(PyExc_TypeError, "json_reader() takes a schema, and whether further keys are ignored");
+        }
+        let schema = PyLong_AsVoidPtr(*arguments).cast::<ArrowSchema>();
+        let ignores = PyObject_IsTrue(*arguments.add(1));
+        if !PyErr_Occurred().is_null() {
+            return null_mut();
+        }
+        let Some(schema) = schema.as_mut() else { return raise(PyExc_ValueError, "json_reader() takes the address of a schema") };
+        let given = GivenType(std::ptr::replace(schema, ArrowSchema::empty()));
+        match LinesReader::new(&given.0, ignores == 1) {
+            Ok(reader) => PyCapsule_New(Box::into_raw(Box::new(reader)).cast(), READER.as_ptr(), Some(free_reader)),
+            Err(format) => raise(PyExc_ValueError, &format!("JSON is not read as {format}")),
+        }
+    }
+}
+
+/// json_rows(reader, lines: bytes, out: int) -> bool: a struct array of the lines, exported to the address `out`; False:
+/// something is unusual. lines: without the last line's end.
+pub unsafe extern "C" fn json_rows(_module: *mut PyObject, arguments: *mut *mut PyObject, count: Py_ssize_t) -> *mut PyObject {
+    // SAFETY: called by Python with the GIL and `count` arguments, which live until this returns; bytes do not change.
+    unsafe {
+        if count != 3 {
+            return raise(PyExc_TypeError, "json_rows() takes a reader, lines and an address");
+        }
+        let reader = PyCapsule_GetPointer(*arguments, READER.as_ptr()).cast::<LinesReader>();
+        let (mut data, mut length) = (null_mut(), 0);
+        if reader.is_null() || PyBytes_AsStringAndSize(*arguments.add(1), &mut data, &mut length) < 0 {
+            return null_mut();
+        }
+        let out = PyLong_AsVoidPtr(*arguments.add(2)).cast::<ArrowArray>();
+        if out.is_null() {
+            return raise(PyExc_ValueError, "json_rows() takes an address for its rows");
+        }
+        let lines = std::slice::from_raw_parts(data.cast::<u8>(), length as usize);
+        let rows = gil::without(|| (*reader).read(lines).map(|rows| rows.export()));
+        let is_read = rows.is_some();
+        if let Some(rows) = rows {
+            out.write(rows);
+        }
+        PyBool_FromLong(is_read.into())
     }
 }
 

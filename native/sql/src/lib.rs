@@ -1,10 +1,10 @@
 //! Functions of SQL that DataFusion lacks, over Arrow arrays.
 //!
-//! | module     | what it is for                                            |
-//! |------------|-----------------------------------------------------------|
-//! | [`json`]   | one JSON text: reading it, finding a value, answers       |
-//! | [`column`] | a column of texts -> a column of answers                  |
-//! | [`hash`]   | columns -> a column of hashes                             |
+//! | module     | what it is for                                                         |
+//! |------------|------------------------------------------------------------------------|
+//! | [`json`]   | one JSON text: reading it, finding a value, answers; lines as rows     |
+//! | [`column`] | a column of texts -> a column of answers                               |
+//! | [`hash`]   | columns -> a column of hashes                                          |
 //!
 //! Modules use only those above them.
 //!

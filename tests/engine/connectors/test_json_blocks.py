@@ -137,3 +137,34 @@ def test_usual_lines_are_read_in_native_code(
     monkeypatch.setattr("arroyo_udf_plugin.engine.connectors.json_rows.parsed", None)  # no line is read alone
     pieces = list(reader.pieces(list(range(len(line))), 300))
     assert [(first, batch.num_rows) for first, batch, *_ in pieces] == [(1, 300), (301, 300), (601, 300), (901, 100)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"whole": 1, "whole": 2}',
+        '{"whole": 1.0}',
+        '{"whole": 9223372036854775808}',
+        '{"real": 9007199254740993}',
+        '{"real": 1e999}',
+        '{"text": "\\ud800"}',
+        '{"text": 5}',
+        '{"flag": 1}',
+        '{"new": 1e999}',
+        '{"new": NaN}',
+        '{"new": ' + "[" * 501 + "]" * 501 + "}",
+        '{"new": ' + "1" * 301 + "}",
+        '{"whole":\n1}',
+        '{"whole": 1}\n\n',
+        '{"whole": 1} {"whole": 2}',
+    ],
+)
+def test_unusual_lines_are_left_to_python(line: str) -> None:
+    names = ["whole", "real", "text", "flag"]
+    native = json_blocks.NativeJson(pa.schema([(name, TYPES[name]) for name in names]), names, None, ignores=True)
+    usual = '{"text": "a", "flag": true, "new": {"NaN": [1e9, "1e999"]}, "whole": -0, "real": -0}'
+    arrays, refused = native.rows("\n".join([usual] * 100).encode()) or ({}, {})
+    assert [column[99].as_py() for column in arrays.values()] == [0, 0.0, "a", True]
+    assert not refused
+    assert str(arrays["real"][0]) == "0.0"  # not -0.0: Python has no such integer
+    assert native.rows("\n".join([*[usual] * 100, line]).encode()) is None

@@ -8,6 +8,7 @@
 //! | `keys`     | a path of keys and indices, and the first value that it leads to    |
 //! | `paths`    | JSONPath, and all values that one leads to                          |
 //! | `answers`  | what the functions of SQL answer about a text                       |
+//! | `rows`     | lines of objects, as columns that are known                         |
 //!
 //! Functions by keys read a text up to the value and no further: what follows is not checked, and of two equal keys the
 //! first counts. Functions by JSONPath read all of it: what is no JSON has no values, and of two equal keys the last counts.
@@ -18,11 +19,13 @@ mod bytes;
 mod cursor;
 mod keys;
 mod paths;
+mod rows;
 mod texts;
 
 pub use answers::{array, as_text, boolean, contains, first, first_string, float, int, keys_of, length, query, raw, string, value};
 pub use keys::Step;
 pub use paths::Path;
+pub use rows::LinesReader;
 pub use texts::append_compact;
 
 #[cfg(test)]
