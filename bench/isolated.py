@@ -3,7 +3,7 @@
 from arroyo_udf_plugin import udf
 
 
-@udf
+@udf(native=False)
 def busy(x: int) -> int:
     """Computes for more than a microsecond."""
     for step in range(40):
@@ -11,7 +11,7 @@ def busy(x: int) -> int:
     return x
 
 
-@udf
+@udf(native=False)
 def plus_one(x: int) -> int:
     return x + 1
 

@@ -17,12 +17,12 @@ if os.environ.get("BENCH_LOOP") == "asyncio":
     sys.modules["uvloop"] = None  # type: ignore[assignment]  # "not installed"; the loop is made at the first start
 
 
-@udf
+@udf(native=False)
 def mph(distance: int, air_time: int) -> float:
     return distance * 60.0 / air_time
 
 
-@udf
+@udf(native=False)
 def tail(carrier: str, tailnum: str) -> str:
     if tailnum.startswith("N"):
         return f"{carrier}-{tailnum[1:]}"
@@ -53,7 +53,7 @@ async def sleep_ms(x: int) -> int:
     return x + 1
 
 
-@udf
+@udf(native=False)
 def plus_one(x: int) -> int:
     return x + 1
 

@@ -117,6 +117,8 @@ def opened(source: Path, out: Path) -> Plugin:
 def kind_of(function: Function) -> str:
     if function.options is not None and function.options.batch_size is not None:
         return f"async, {function.options.batch_size} a call"
+    if function.native:
+        return f"{function.kind}, native"
     return "vectorized" if function.vectorized else str(function.kind)
 
 

@@ -43,6 +43,18 @@ def sign(x):
 def known(text):
     return CODES.get(text)
 
+
+def money(x):
+    return f"{x:,.2f}"
+
+
+def padded(n):
+    return f"{n:06d}|{n:x}|{n:>+5}"
+
+
+def column(text):
+    return f"{text:*^9.5}|{text:<4}"
+
 """
 ARGUMENTS = {
     "a": ("int", "int"),
@@ -255,6 +267,11 @@ _WAYS: dict[str, list[Callable[[_E], str]]] = {
         lambda e: f"{e('str')}.split()[0]",
         lambda e: f"'-'.join([{e('str')}, {e('str')}])",
         lambda e: f"str({e('bool')})",
+        lambda e: f"str({e('float')})",
+        lambda e: f"money({e('float')})",
+        lambda e: f"money({e('int')})",
+        lambda e: f"padded({e('int')})",
+        lambda e: f"column({e('str')})",
         lambda e: f"NAMES[{e('int')}]",
         lambda e: f"{e('str')}.strip('a ,')",
         lambda e: f"{e('str')}.removeprefix('N')",

@@ -137,7 +137,9 @@ def test_a_text_that_cannot_be_read_is_python_s_matter(pair: Pairs) -> None:
         ("while a:\n        a -= 1\n    else:\n        a = 2\n    return a", "`else` of a loop in line 10"),
         ("try:\n        return a\n    finally:\n        a = 2", "`finally` in line 10"),
         ("a: int = (b := 3)\n    return b", "`(b := 3)` in line 7"),
-        ("return len(f'{a:>3}')", "an f-string with a format"),
+        ("return len(f'{a:{a}}')", "a format that is not constant in line 7"),
+        ("return len(f'{a!r}')", "an f-string with `!r` or `!a` in line 7"),
+        ("return len(f'{a:n}')", "the format 'n' of int in line 7"),
         ("match a:\n        case 1:\n            return 2\n    return 3", "`match` in line 7"),
     ],
 )
@@ -227,9 +229,10 @@ def test_native_true_is_refused_with_line_and_reason(tmp_path: Path) -> None:
 
 def test_inspect_says_what_is_native(tmp_path: Path) -> None:
     (tmp_path / "some.py").write_text(
-        "import re\nfrom arroyo_udf_plugin import udf\n\n@udf(native='auto')\ndef plus(a: int) -> int:\n"
+        "import re\nimport pyarrow as pa\nfrom arroyo_udf_plugin import udf\n\n@udf\ndef plus(a: int) -> int:\n"
         "    return a + 1\n\n@udf(native='auto')\ndef digits(text: str) -> str:\n"
-        "    return re.sub('[^0-9]', '', text)\n\n@udf\ndef plain(a: int) -> int:\n    return a\n"
+        "    return re.sub('[^0-9]', '', text)\n\n@udf(native=False)\ndef plain(a: int) -> int:\n    return a\n\n"
+        "@udf(vectorized=True)\ndef many(a: pa.Int64Array) -> pa.Int64Array:\n    return a\n"
     )
     done = subprocess.run(
         [sys.executable, "-m", "arroyo_udf_plugin.cli", "inspect", str(tmp_path / "some.py")],
@@ -239,8 +242,9 @@ def test_inspect_says_what_is_native(tmp_path: Path) -> None:
         timeout=120,
     )
     assert "plus(a: int64) -> int64\n    sync, native\n" in done.stdout
-    assert "sync\n    Python: the call of `re.sub` in line 10\n" in done.stdout
-    assert done.stdout.endswith("plain(a: int64) -> int64\n    sync\n")
+    assert "sync\n    Python: the call of `re.sub` in line 11\n" in done.stdout
+    assert "plain(a: int64) -> int64\n    sync\n    Python: native=False\n" in done.stdout
+    assert "    sync, vectorized\n" in done.stdout
 
 
 @pytest.mark.parametrize("value", ["'yes'", "1.5"])

@@ -14,7 +14,7 @@ async def mixed(x: int) -> int:
     return x
 
 
-@udf
+@udf(native=False)
 def fussy(x: int, text: str) -> str:
     if x % 10 == 1:
         raise ValueError(text)

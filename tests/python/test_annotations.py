@@ -27,7 +27,7 @@ class Point(NamedTuple):
     x: int
     color: Color | None
 
-@udf
+@udf(native=False)
 def next_color(color: Color) -> Color:
     assert isinstance(color, Color)
     return Color.GREEN if color is Color.RED else Color.RED
@@ -42,7 +42,7 @@ async def colors(many: list[Color | None]) -> list[Color | None]:
     assert all(color is None or isinstance(color, Color) for color in many)
     return many
 
-@udf
+@udf(native=False)
 def named(key: uuid.UUID, name: str) -> uuid.UUID:
     return uuid.uuid5(key, name)
 
@@ -50,15 +50,15 @@ def named(key: uuid.UUID, name: str) -> uuid.UUID:
 async def version(key: uuid.UUID | None) -> int:
     return 0 if key is None else key.version or -1
 
-@udf
+@udf(native=False)
 def chosen(mode: Literal["fast", "slow"], level: Literal[1, 2]) -> Literal["fast", "slow"]:
     return "slow" if mode == "fast" and level == 1 else mode
 
-@udf
+@udf(native=False)
 def later(at: datetime.time) -> datetime.time | None:
     return at.replace(hour=at.hour + 1) if at.hour < 23 else None
 
-@udf
+@udf(native=False)
 def moved(point: Point, by: int) -> Point:
     assert isinstance(point, Point)
     assert point.color is None or isinstance(point.color, Color)
@@ -71,7 +71,7 @@ from typing import Annotated, NamedTuple
 import pyarrow as pa
 from arroyo_udf_plugin import udf
 
-@udf
+@udf(native=False)
 def next_key(key: Annotated[uuid.UUID, pa.binary(16)]) -> Annotated[uuid.UUID, pa.binary(16)] | None:
     assert isinstance(key, uuid.UUID)
     return uuid.UUID(int=key.int + 1) if key.int % 2 == 0 else None
@@ -166,7 +166,7 @@ def test_a_literal_of_several_types_is_refused(build_plugin: Callable[..., Path]
 from typing import Literal
 from arroyo_udf_plugin import udf
 
-@udf
+@udf(native=False)
 def f(x: Literal[1, "a"]) -> int:
     return 1
 """

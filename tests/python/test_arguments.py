@@ -20,18 +20,18 @@ from typing import Annotated
 import pyarrow as pa
 from arroyo_udf_plugin import udf
 
-@udf
+@udf(native=False)
 def minus(a: int, b: int | None) -> int:
     """The difference; b counts as 0 if it is null."""
     return a - (b or 0)
 
-@udf
+@udf(native=False)
 def tiny(x: Annotated[int, pa.int8()], y: float | None) -> int:
     if x == 7:
         raise ValueError("seven")
     return x
 
-@udf
+@udf(native=False)
 def shout(text: str) -> str:
     return text.upper()
 
@@ -40,7 +40,7 @@ class Point:
     x: int
     y: int
 
-@udf
+@udf(native=False)
 def sums(point: Point, items: list[int]) -> int:
     return point.x - point.y + sum(items)
 
@@ -56,7 +56,7 @@ async def half(x: Annotated[int, pa.int8()]) -> float:
     await asyncio.sleep(0)
     return x / 2
 
-@udf
+@udf(native=False)
 def huge(x: Annotated[int, pa.uint64()]) -> str:
     return str(x)
 '''

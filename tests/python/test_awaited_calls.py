@@ -41,7 +41,7 @@ async def waits(x: int) -> int:
 async def total(items: list[int]) -> int:
     return sum(items)
 
-@udf
+@udf(native=False)
 def contexts(x: int) -> int:
     return made
 

@@ -18,7 +18,7 @@ BuildPlugin = Callable[..., Path]
 PLUS = """
     from arroyo_udf_plugin import udf
 
-    @udf
+    @udf(native=False)
     def plus(x: int) -> int:
         return x + {}
     """
@@ -52,7 +52,7 @@ def test_threads_take_turns_quickly(build_plugin: BuildPlugin, bare_host: BareHo
         import sys
         from arroyo_udf_plugin import udf
 
-        @udf
+        @udf(native=False)
         def interval(x: int) -> int:
             return round(sys.getswitchinterval() * 1e6)
         """
@@ -66,7 +66,7 @@ def test_prints_are_flushed_at_exit(build_plugin: BuildPlugin, bare_host: BareHo
             """
             from arroyo_udf_plugin import udf
 
-            @udf
+            @udf(native=False)
             def plus(x: int) -> int:
                 print("called", x)
                 return x
@@ -148,7 +148,7 @@ OLD = {"PY_VERSION_HEX": "0x03090000", "PY_MINOR_VERSION": "9"}
 def test_another_version_of_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process has one Python: a plugin built for another version is refused."""
     source = tmp_path / "old.py"
-    source.write_text("from arroyo_udf_plugin import udf\n@udf\ndef f(x: int) -> int: return x\n")
+    source.write_text("from arroyo_udf_plugin import udf\n@udf(native=False)\ndef f(x: int) -> int: return x\n")
     template = tmp_path / "plugin_inner.c"
     old = [f"#undef {name}\n#define {name} {value}\n" for name, value in OLD.items()]
     template.write_text("".join(old) + inner._TEMPLATE.read_text())
@@ -192,7 +192,7 @@ FAILS_LATER = """
 
     prepare()
 
-    @udf
+    @udf(native=False)
     def plus(x: int) -> int:
         return x
     """

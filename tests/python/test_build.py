@@ -117,21 +117,21 @@ def test_mistake_in_vectorized(tmp_path: Path, annotation: str, said: str) -> No
         ("from arroyo_udf_plugin import udf\nf = udf(len)\n", 2, "@udf is for functions written with def"),
         (f"{HEAD}@udf\ndef f(x: int) -> int: ...\ng = f\n@udf\ndef f(x: int) -> int: ...\n", FIRST + 3, "rename one"),
         (
-            f"{HEAD}@udf\ndef f(x: int) -> int: ...\n@udf\ndef f(x: str) -> int: ...\n",
+            f"{HEAD}@udf(native=False)\ndef f(x: int) -> int: ...\n@udf(native=False)\ndef f(x: str) -> int: ...\n",
             FIRST + 2,
             f"in line {FIRST}; rename",
         ),
         (
-            f"{HEAD}@udf\ndef f(x: int) -> int: ...\ndef f(x: int) -> int: ...\n",
+            f"{HEAD}@udf(native=False)\ndef f(x: int) -> int: ...\ndef f(x: int) -> int: ...\n",
             FIRST,
             "is not what 'f' means in the end",
         ),
         (
-            f"{HEAD}import functools\n@functools.cache\n@udf\ndef f(x: int) -> int: ...\n",
+            f"{HEAD}import functools\n@functools.cache\n@udf(native=False)\ndef f(x: int) -> int: ...\n",
             FIRST + 1,
             "a decorator above @udf",
         ),
-        (f"{HEAD}@udf\n@udf\ndef f(x: int) -> int: ...\n", FIRST, "has @udf twice"),
+        (f"{HEAD}@udf\n@udf(native=False)\ndef f(x: int) -> int: ...\n", FIRST, "has @udf twice"),
         ("\0", None, "has a NUL character"),
     ],
 )
@@ -150,7 +150,7 @@ def test_mistake_in_file(tmp_path: Path, name: str) -> None:
 
 
 def test_compiler_that_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "mine.py").write_text(f"{HEAD}@udf\ndef f(x: int) -> int: return x\n")
+    (tmp_path / "mine.py").write_text(f"{HEAD}@udf(native=False)\ndef f(x: int) -> int: return x\n")
     monkeypatch.setenv("CC", "no-such-compiler")
     with pytest.raises(BuildError, match="needs a C compiler"):
         build(tmp_path / "mine.py")
@@ -159,7 +159,7 @@ def test_compiler_that_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_cache_and_replacement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     source = tmp_path / "mine.py"
-    source.write_text(f"{HEAD}@udf\ndef f(x: int) -> int: return x\n")
+    source.write_text(f"{HEAD}@udf(native=False)\ndef f(x: int) -> int: return x\n")
     first = build(source)
     assert first == tmp_path / "libmine.so"
     kept = sorted(cache.folder().rglob("*.so"))
@@ -192,7 +192,7 @@ def test_descriptor(build_plugin: BuildPlugin) -> None:
             async def second(context: Context, x: int) -> str | None:
                 '''with "quotes", \\\\ and ??= and ünïcödé'''
 
-            @udf
+            @udf(native=False)
             def first(x: list[Point], y: bool) -> Point: ...
 
             class Context:
@@ -225,7 +225,7 @@ async def _coroutine(x: int) -> int:
 
 
 def test_decorated_function_stays_a_function() -> None:
-    @udf
+    @udf(native=False)
     def half(x: int) -> float:
         """Half of it."""
         return x / 2
@@ -242,7 +242,7 @@ def test_signature_for_type_checkers(tmp_path: Path) -> None:
         textwrap.dedent(
             """
             from arroyo_udf_plugin import udf
-            @udf
+            @udf(native=False)
             def half(x: int) -> float: return x / 2
             @udf(ordered=False)
             async def later(x: int) -> str: return str(x)

@@ -18,7 +18,7 @@ from typing import Annotated
 import pyarrow as pa
 from arroyo_udf_plugin import udf
 
-@udf
+@udf(native=False)
 def minus(a: int, b: int | None) -> int:
     return a - (b or 0)
 

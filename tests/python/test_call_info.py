@@ -158,7 +158,7 @@ async def one_of_one(x: int) -> int:
     assert info == call_info()
     return info.row_id
 
-@udf
+@udf(native=False)
 def sync(x: int) -> int:
     return call_info().row_id
 """

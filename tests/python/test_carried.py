@@ -21,16 +21,16 @@ import helper
 from shapes.round import area as area_of
 from arroyo_udf_plugin import udf
 
-@udf
+@udf(native=False)
 def number(x: int) -> int:
     import late
     return x + helper.NUMBER + late.TEN
 
-@udf
+@udf(native=False)
 def area(x: float) -> float:
     return area_of(x)
 
-@udf
+@udf(native=False)
 def file(x: int) -> str:
     return f"{__file__} {helper.__file__}"
 """
@@ -161,7 +161,8 @@ def test_another_environment_is_named_with_that_of_the_build(tmp_path: Path) -> 
     site.mkdir()
     (site / "only_here.py").write_text("")
     source = tmp_path / "mine.py"
-    source.write_text("import only_here\nfrom arroyo_udf_plugin import udf\n@udf\ndef f(x: int) -> int: return x\n")
+    function = "@udf(native=False)\ndef f(x: int) -> int: return x\n"
+    source.write_text(f"import only_here\nfrom arroyo_udf_plugin import udf\n{function}")
     builds = f"import sys; sys.path.append({str(site)!r}); from arroyo_udf_plugin import build; build({str(source)!r})"
     subprocess.run([sys.executable, "-c", builds], check=True)
     calls = """

@@ -16,7 +16,7 @@ from arroyo_udf_plugin import udf
 
 FACTOR = 3
 
-@udf
+@udf(native=False)
 def triple(x: int) -> int:
     return helped(x) * FACTOR
 
@@ -102,7 +102,7 @@ names.append("a")
 LIMIT = 2
 LIMIT = LIMIT * 2
 
-@udf
+@udf(native=False)
 def sees(x: int) -> str:
     return f"{table} {names} {LIMIT}"
 """
@@ -122,7 +122,7 @@ def counted():
     count += 1
     return count
 
-@udf
+@udf(native=False)
 def counts(x: int) -> int:
     return counted()
 """
@@ -157,7 +157,7 @@ def test_a_mistake_in_a_cell_is_told_without_the_temporary_file(run_cells: RunCe
 
 def test_a_function_without_a_source_is_refused(run_cells: RunCells) -> None:
     names: dict[str, Any] = {"udf": udf}
-    exec("@udf\ndef f(x: int) -> int: return x\n", names)
+    exec("@udf(native=False)\ndef f(x: int) -> int: return x\n", names)
     with pytest.raises(BuildError, match="the source of 'f' is unknown, because it was made at a prompt or by exec"):
         build(names["f"])
     with pytest.raises(BuildError, match=r"build\(helped\): decorate it with @udf"):

@@ -39,7 +39,7 @@ def matches(text: pa.StringArray, pattern: Constant[str]) -> pa.BooleanArray:
 def scaled(by: Constant[int | None], xs: pa.Int64Array, plus: Constant[int]) -> pa.Int64Array:
     return pc.add(pc.multiply(xs, by), plus) if by is not None else pa.array([-1] * len(xs))
 
-@udf
+@udf(native=False)
 def scaled_by_row(by: int | None, x: int | None, plus: int) -> int | None:
     return -1 if by is None else None if x is None else by * x + plus
 
@@ -58,7 +58,7 @@ def refuses(xs: pa.Int64Array, limit: Constant[int]) -> pa.Int64Array:
         raise ValueError(f"more than {limit}")
     return xs
 
-@udf
+@udf(native=False)
 def taken_calls(x: int) -> str:
     shown = repr(calls)
     calls.clear()

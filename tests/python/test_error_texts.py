@@ -17,7 +17,7 @@ BuildPlugin = Callable[..., Path]
 SOURCE = r"""
 from arroyo_udf_plugin import udf
 
-@udf
+@udf(native=False)
 def unreadable(name: str) -> str:
     raise ValueError("cannot parse caf\udce9")
 
@@ -25,7 +25,7 @@ def unreadable(name: str) -> str:
 async def unreadable_async(name: str) -> str:
     raise ValueError("cannot parse caf\udce9")
 
-@udf
+@udf(native=False)
 def surrogate(name: str) -> str:
     return "caf\udce9"
 
@@ -47,21 +47,21 @@ def chained(length: int, by_cause: bool) -> Chained:
         last = error
     return last
 
-@udf
+@udf(native=False)
 def long_chain(by_cause: bool) -> int:
     said.clear()
     raise chained(1000, by_cause)
 
-@udf
+@udf(native=False)
 def large_group(size: int) -> int:
     said.clear()
     raise ExceptionGroup("many", [chained(5, True) for _ in range(size)])
 
-@udf
+@udf(native=False)
 def texts_made(unused: int) -> int:
     return len(said)
 
-@udf
+@udf(native=False)
 def kept_chain(unused: int) -> bool:
     from arroyo_udf_plugin.plugin.stacks import describe
     inner, outer = KeyError("inner"), ValueError("outer")
@@ -148,7 +148,8 @@ def test_an_exception_is_described_as_it_is() -> None:
 
 
 def test_r2_a_text_for_which_there_is_no_memory_is_not_said_to_be_broken(build_plugin: BuildPlugin) -> None:
-    source = "from arroyo_udf_plugin import udf\n@udf\ndef size(text: str) -> int:\n    return len(text)\n"
+    function = "@udf(native=False)\ndef size(text: str) -> int:\n    return len(text)\n"
+    source = f"from arroyo_udf_plugin import udf\n{function}"
     plugin = build_plugin(source, name="little_memory")
     done = subprocess.run([sys.executable, "-c", LITTLE_MEMORY, plugin], capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stderr) == (0, "")

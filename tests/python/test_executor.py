@@ -29,7 +29,7 @@ thread_gate = threading.Event()
 def gate(number: int) -> asyncio.Event:
     return gates.setdefault(number, asyncio.Event())
 
-@udf
+@udf(native=False)
 def open_gate(x: int) -> int:
     thread_gate.set()
     return x
@@ -76,18 +76,18 @@ async def blocks_others(x: int) -> int:
         await asyncio.Event().wait()
     return x
 
-@udf
+@udf(native=False)
 def wait_for_others(x: int) -> int:
     for _ in range(x):
         others.acquire(timeout=60)
     return x
 
-@udf
+@udf(native=False)
 def wait_until_blocked(x: int) -> int:
     blocked.wait(60)
     return x
 
-@udf
+@udf(native=False)
 def unblock(x: int) -> int:
     unblocked.set()
     return x
@@ -108,7 +108,7 @@ async def starts(x: int) -> int:
     with load(PATH).functions["opens"].start():
         return x
 
-@udf
+@udf(native=False)
 def set_path(path: str) -> int:
     global PATH
     PATH = path

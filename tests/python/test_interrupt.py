@@ -32,19 +32,19 @@ class Mine(KeyboardInterrupt):
     pass
 
 
-@udf
+@udf(native=False)
 def interrupted_at(x: int) -> int:
     called.append(x)
     if x == 3:
         raise Mine("now")
     return x
 
-@udf
+@udf(native=False)
 def interrupted_by_a_signal(x: int) -> int:
     signal.raise_signal(signal.SIGINT)
     return x
 
-@udf
+@udf(native=False)
 def through_pyarrow(x: int) -> list[int]:
     return [interrupted_at.function(x)]
 
@@ -159,7 +159,7 @@ def test_ctrl_c_during_the_import_of_a_module(build_plugin: BuildPlugin) -> None
             sys.interrupted_once = True
             raise KeyboardInterrupt
 
-        @udf
+        @udf(native=False)
         def f(x: int) -> int:
             return x
         """)

@@ -20,11 +20,11 @@ from typing import Annotated
 import pyarrow as pa
 from arroyo_udf_plugin import udf
 
-@udf
+@udf(native=False)
 def plus(x: int) -> int:
     return x + 1
 
-@udf
+@udf(native=False)
 def shout(x: str) -> str:
     return x + "!"
 
@@ -47,7 +47,7 @@ TYPES: dict[str, tuple[pa.DataType, Callable[[pa.Array], pa.Array]]] = {
     ),
 }
 for _number, _hint in enumerate(TYPES):
-    SOURCE += f"@udf\ndef same{_number}(x: {_hint}) -> {_hint}:\n    return x\n"
+    SOURCE += f"@udf(native=False)\ndef same{_number}(x: {_hint}) -> {_hint}:\n    return x\n"
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 
 from arroyo_udf_plugin import BuildError, build, load
 
-SOURCE = "from arroyo_udf_plugin import udf\n\n@udf\ndef twice(x: int) -> int:\n    return 2 * x\n"
+SOURCE = "from arroyo_udf_plugin import udf\n\n@udf(native=False)\ndef twice(x: int) -> int:\n    return 2 * x\n"
 IN_RUST = "use arroyo_udf_plugin::udf;\n#[udf]\nfn twice(x: i64) -> i64 { 2 * x }\n"
 
 

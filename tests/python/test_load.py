@@ -143,7 +143,7 @@ def _ending() -> str:
 
 
 def test_same_path_twice(build_plugin: BuildPlugin) -> None:
-    path = build_plugin("from arroyo_udf_plugin import udf\n@udf\ndef f(x: int) -> int: return x + 1\n")
+    path = build_plugin("from arroyo_udf_plugin import udf\n@udf(native=False)\ndef f(x: int) -> int: return x + 1\n")
     assert load(path).functions["f"](pa.array([1])) == load(path).functions["f"](pa.array([1])) == pa.array([2])
 
 

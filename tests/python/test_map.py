@@ -34,12 +34,12 @@ async def waits(x: Annotated[int, pa.int8()]) -> int:
         await asyncio.to_thread(gate.wait)
     return x
 
-@udf
+@udf(native=False)
 def opens(x: int) -> int:
     gate.set()
     return x
 
-@udf
+@udf(native=False)
 def closes(x: int) -> int:
     gate.clear()
     return x

@@ -22,7 +22,7 @@ def rate(x: int) -> int:
 async def later(x: int) -> int:
     return x
 
-@udf
+@udf(native=False)
 def plain(x: int) -> int:
     return x
 '''
@@ -92,7 +92,7 @@ def test_notebooks_show_functions_as_a_table(build_plugin: Callable[..., Path]) 
     source = '''
 from arroyo_udf_plugin import udf
 
-@udf
+@udf(native=False)
 def ratio(a: int, b: int | None) -> float | None:
     """a / b, if a < b.
 

@@ -24,7 +24,7 @@ class Loud(int):
         return "\\u20ac" * 50
     __repr__ = __str__
 
-@udf
+@udf(native=False)
 def loud(x: int) -> int:
     return Loud(2**70 + x)
 
@@ -32,7 +32,7 @@ def loud(x: int) -> int:
 async def loud_later(x: int) -> int:
     return Loud(2**70 + x)
 
-@udf
+@udf(native=False)
 def wordy(x: int) -> int:
     raise ValueError("\u20ac" * x)
 
@@ -42,7 +42,7 @@ class Unwilling:
     def __getitem__(self, index: int) -> int:
         raise RuntimeError
 
-@udf
+@udf(native=False)
 def unwilling(x: int) -> list[int]:
     return Unwilling() if x == 1 else [x]
 
@@ -78,7 +78,7 @@ class Timeless(datetime.datetime):
     def astimezone(self, tz=None):
         return self.day
 
-@udf
+@udf(native=False)
 def timeless(x: int) -> Moment:
     return Timeless(2020, 1, x, tzinfo=datetime.timezone.utc)
 """

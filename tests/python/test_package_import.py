@@ -44,7 +44,7 @@ import asyncio
 import datetime
 from arroyo_udf_plugin import udf
 
-@udf
+@udf(native=False)
 def next_day(day: datetime.date) -> datetime.date:
     return day + datetime.timedelta(1)
 

@@ -18,7 +18,7 @@ BuildPlugin = Callable[..., Path]
 SOURCE = """
 from arroyo_udf_plugin import udf
 
-@udf
+@udf(native=False)
 def double(x: int) -> int:
     return 2 * x
 

@@ -17,7 +17,7 @@ from arroyo_udf_plugin import build, load
 from arroyo_udf_plugin.errors import InvalidArgument, LoadError
 from arroyo_udf_plugin.host import installed
 
-GEO = "from arroyo_udf_plugin import udf\n\n@udf\ndef twice(n: int) -> int:\n    return 2 * n\n"
+GEO = "from arroyo_udf_plugin import udf\n\n@udf(native=False)\ndef twice(n: int) -> int:\n    return 2 * n\n"
 THRICE = GEO.replace("2 * n", "3 * n").replace("twice", "thrice")
 
 

@@ -22,7 +22,7 @@ def answer(x: int) -> int:
         raise ValueError("no one")
     return x
 
-@udf
+@udf(native=False)
 def at_once(x: int, note: str | None) -> int:
     return answer(x)
 

@@ -12,7 +12,7 @@ import pytest
 from arroyo_udf_plugin import BuildError, build, load
 from arroyo_udf_plugin.build import plugin_for
 
-FUNCTION = "\n\nfrom arroyo_udf_plugin import udf\n\n@udf\ndef f(x: int) -> int: return x\n"
+FUNCTION = "\n\nfrom arroyo_udf_plugin import udf\n\n@udf(native=False)\ndef f(x: int) -> int: return x\n"
 CFFI = f"cffi=={version('cffi')}"
 PYCPARSER = f"pycparser=={version('pycparser')}"
 

@@ -250,7 +250,7 @@ from arroyo_udf_plugin import udf
 async def f(x: int) -> int:
     return x
 
-@udf
+@udf(native=False)
 def g(x: int) -> int:
     return x
 """

@@ -22,7 +22,7 @@ SOURCE = """
 import asyncio
 from arroyo_udf_plugin import udf
 
-@udf
+@udf(native=False)
 def through_asyncio(x: int) -> int:
     async def answer() -> int:
         await asyncio.sleep(0)
@@ -31,19 +31,19 @@ def through_asyncio(x: int) -> int:
         return x + 1
     return asyncio.run(answer())
 
-@udf
+@udf(native=False)
 def add(a: int, b: int) -> int:
     return a + b
 
-@udf
+@udf(native=False)
 def word(x: int) -> str:
     return [None, 7, "ok", "\\ud800", b"bytes"][x]
 
-@udf
+@udf(native=False)
 def fails(x: int) -> int:
     raise [ValueError("no"), SystemExit(3), KeyboardInterrupt(), StopIteration(1), MemoryError(), GeneratorExit()][x]
 
-@udf
+@udf(native=False)
 def grouped(x: int) -> int:
     try:
         raise KeyError("cause")
@@ -59,7 +59,7 @@ def grouped(x: int) -> int:
         circle.__cause__.__cause__ = circle
         raise circle
 
-@udf
+@udf(native=False)
 def deep(x: int) -> int:
     return deep(x)
 
@@ -73,7 +73,7 @@ from typing import Annotated
 import pyarrow as pa
 from arroyo_udf_plugin import udf
 
-@udf
+@udf(native=False)
 def narrow(x: int) -> Annotated[int, pa.int8()]:
     return x
 
@@ -93,7 +93,7 @@ def no_array(x: pa.Int64Array) -> pa.Int64Array:
 def raises(x: pa.Int64Array) -> pa.Int64Array:
     raise ValueError("not this batch")
 
-@udf
+@udf(native=False)
 def total(items: list[int]) -> int:
     return sum(items)
 """
@@ -311,7 +311,7 @@ def test_calls_within_a_call(build_plugin: BuildPlugin) -> None:
         import pyarrow as pa
         from arroyo_udf_plugin import load, udf
 
-        @udf
+        @udf(native=False)
         def zero(x: int) -> int:
             one_less = load({str(inner)!r}).functions["one_less"]
             while x:

@@ -118,8 +118,8 @@ class Named(TypedDict):
 def functions(build_plugin: BuildPlugin) -> Any:
     text = [HEAD]
     for name, (hint, _, _) in TYPES.items():
-        text.append(f"@udf\ndef same_{name}(x: {hint} | None) -> {hint} | None: return x\n")
-        text.append(f"@udf\ndef given_{name}(x: {hint}) -> bool: return x is not None\n")
+        text.append(f"@udf(native=False)\ndef same_{name}(x: {hint} | None) -> {hint} | None: return x\n")
+        text.append(f"@udf(native=False)\ndef given_{name}(x: {hint}) -> bool: return x is not None\n")
     return load(build_plugin("\n".join(text), name="types")).functions
 
 
@@ -209,7 +209,7 @@ def test_call_is_the_plain_call(build_plugin: BuildPlugin, rows: list[tuple[Any,
     source = """
         from arroyo_udf_plugin import udf
 
-        @udf
+        @udf(native=False)
         def mixed(a: int, b: str | None, c: float) -> str | None:
             return None if c < 0 else f"{a * 2}:{b}:{c + a}"
         """

@@ -34,7 +34,7 @@ from typing import NamedTuple
 from arroyo_udf_plugin import udaf, udf, udtf
 
 
-@udf
+@udf(native=False)
 def twice(a: int) -> int:
     return 2 * a
 

@@ -52,7 +52,7 @@ def shorter_if_bad(xs: pa.Int64Array) -> pa.Int64Array:
     calls.append(xs.to_pylist())
     return xs.filter(pc.greater_equal(xs, 0))
 
-@udf
+@udf(native=False)
 def made_calls(forget: bool) -> int:
     made = len(calls)
     if forget:

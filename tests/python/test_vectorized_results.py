@@ -90,7 +90,7 @@ def some_raise(texts: pa.StringArray) -> pa.StringArray:
         raise ValueError("bad")
     return texts_of(range(len(texts) + 1), b"\\xff" * len(texts))
 
-@udf
+@udf(native=False)
 def listed(which: str) -> list[str]:
     return TEXTS[which]()
 """

@@ -19,7 +19,7 @@ CC = shlex.split(os.environ.get("CC", "")) or ["cc"]
 PLUS = """
 from arroyo_udf_plugin import udf
 
-@udf
+@udf(native=False)
 def plus(x: int) -> int:
     return x + {}
 """

@@ -7,7 +7,7 @@ import pyarrow as pa
 from arroyo_udf_plugin import Function, Plugin, Policy, RowError, Runtime, load, udf
 
 
-@udf
+@udf(native=False)
 def add(a: int, b: int) -> int:
     return a + b
 

@@ -90,7 +90,7 @@ class Udf(Generic[P, R]):
         self.split = chosen.get("split", True)
         self.blocking = chosen.get("blocking", False)
         self.volatility = chosen.get("volatility")
-        self.native = chosen.get("native", False)
+        self.native = chosen.get("native", "auto")
         self.chosen = {name: value for name, value in chosen.items() if name not in _OWN}
         self.batched = "batch_size" in self.chosen
         if (list_of_build := made.get()) is not None:
@@ -205,8 +205,8 @@ def udf(function: Any = None, /, **options: Any) -> Any:
     failing row is alone.
     volatility: "immutable" if the result depends on the arguments alone, "stable" if also on what does not change
     during a query, "volatile" if on anything else. For engines, which also see the docstring.
-    native: "auto" compiles a `def` that is called row by row to C, if all of it can be; True: else the build fails,
-    with the line and the reason; False, the default: never. Results and errors are the same (docs/native.md).
+    native: "auto", the default, compiles a `def` that is called row by row to C, if all of it can be; True: else the
+    build fails, with the line and the reason; False: never. Results and errors are the same (docs/native.md).
     timeout of a sync function: seconds, or a text such as "500ms". Only for plugins that are loaded with
     isolation="process": a worker that takes longer for a batch is killed. Default: none.
     All other options are for `async def` and blocking functions; see `Options`.

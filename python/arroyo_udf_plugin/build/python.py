@@ -241,7 +241,7 @@ def _data(parcel: Parcel, functions: list[Declared], identity: PluginIdentity) -
 def _reasons(natives: native.Natives, total: int) -> str:
     """Which functions are native, and why the others are not."""
     reasons = [None if reason is None else f"Python: {reason}" for reason in natives.reasons]
-    reasons += ["Python: native=False"] * (total - len(reasons))  # aggregates and their steps
+    reasons += ["Python: it aggregates rows"] * (total - len(reasons))
     texts = ", ".join("NULL" if reason is None else c_string(reason) for reason in reasons)
     lines = [f"static const char *const NOT_NATIVE[] = {{ {texts} }};"]
     if natives.text is not None:

@@ -11,8 +11,6 @@ import click
 
 from ..plugin import origin
 
-NOT_ASKED = "Python: native=False"
-
 
 @click.command("inspect", short_help="Describe a plugin and its functions.")
 @click.argument("plugin", type=click.Path(path_type=Path), required=False)
@@ -57,7 +55,7 @@ def command(plugin: Path | None, as_json: bool) -> None:
         defaults = ", ".join(f"{key}={value}" for key, value in options.items() if key not in function["chosen"])
         if defaults:
             click.echo(f"    by default: {defaults}")
-        if function["not_native"] and function["not_native"] != NOT_ASKED:
+        if function["not_native"] and function["kind"] == "sync" and not function["vectorized"]:
             click.echo(f"    {function['not_native']}")
         if function["documentation"]:
             click.echo(textwrap.indent(function["documentation"], "    "))

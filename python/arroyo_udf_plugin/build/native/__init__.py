@@ -5,13 +5,14 @@
     function.py      statements of a function
     expressions.py   names, conditions, comparisons, calls
     numbers.py, mathematics.py, texts.py, tables.py, equality.py    what values of these kinds can do
+    formats.py       numbers as texts, and formats of f-strings
     builder.py       what these work with: the code so far, what is known of variables
     values.py        kinds of values; NotNative, which says why a function is not compiled
     code.py, names.py, literals.py    lines, names and constants in C
     rows.py          the loop over the rows of a batch
 
-The C parts are templates/native_*.h: what Python's operators mean (native_numbers.h, native_texts.h), and batches with
-deferred rows (native_batches.h).
+The C parts are templates/native_*.h: what Python's operators mean (native_numbers.h, native_texts.h, native_formats.h),
+and batches with deferred rows (native_batches.h).
 
 Guarantees: a row has the value, or the error, that Python gives it. Whatever native code does not do exactly so, Python
 does: a function that is not of the subset is not compiled, and a row that leaves it is deferred.

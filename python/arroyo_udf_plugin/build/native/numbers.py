@@ -116,7 +116,7 @@ def builtin(on: FunctionBuilder, name: str, values: Sequence[Value], line: int) 
             return as_integer(value) if value.kind is Kind.BOOL else value
         if name == "float":
             return value if value.kind is Kind.FLOAT else on.code.result(Kind.FLOAT, as_float(value))
-        if name == "str" and value.kind is not Kind.FLOAT:
+        if name == "str":
             return on.code.checked(Kind.TEXT, f"native_text_of_{value.kind.value}(arena, {value.code}")
     raise NotNative(f"the call of `{name}` with {', '.join(value.kind.value for value in values) or 'nothing'}", line)
 

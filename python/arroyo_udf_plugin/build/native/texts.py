@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from . import formats
 from .builder import FunctionBuilder
 from .values import Kind, NotNative, Value
 
@@ -28,22 +29,24 @@ def formatted(on: FunctionBuilder, parts: Sequence[ast.expr], line: int) -> Valu
         if isinstance(part, ast.Constant):
             values.append(on.constant(part.value, line))
         elif isinstance(part, ast.FormattedValue):
-            if part.conversion not in (-1, ord("s")) or part.format_spec is not None:
-                raise NotNative("an f-string with a format", line)
-            values.append(_as_text(on, on.expression(part.value), line))
+            values.append(_formatted(on, part, line))
         else:
             raise NotNative("this f-string", line)
     return concatenated(on, values)
 
 
-def _as_text(on: FunctionBuilder, value: Value, line: int) -> Value:
-    """What `str` makes of a value."""
-    value = on.required(value, line)
-    if value.kind is Kind.TEXT:
-        return on.kept(value)
-    if value.kind in (Kind.INT, Kind.BOOL):
-        return on.code.checked(Kind.TEXT, f"native_text_of_{value.kind.value}(arena, {value.code}")
-    raise NotNative(f"the text of {value.kind.value}", line)
+def _formatted(on: FunctionBuilder, part: ast.FormattedValue, line: int) -> Value:
+    if part.conversion not in (-1, ord("s")):
+        raise NotNative("an f-string with `!r` or `!a`", line)
+    match part.format_spec:
+        case None | ast.JoinedStr(values=[]):
+            spec = ""
+        case ast.JoinedStr(values=[ast.Constant(value=str(spec))]):
+            pass
+        case _:
+            raise NotNative("a format that is not constant", line)
+    value = on.expression(part.value)
+    return formats.formatted(on, value if part.conversion == -1 else formats.as_text(on, value, line), spec, line)
 
 
 def concatenated(on: FunctionBuilder, values: Sequence[Value]) -> Value:

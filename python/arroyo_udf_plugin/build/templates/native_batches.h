@@ -10,7 +10,7 @@
 
 #include "arroyo_udf_plugin.h"
 #include "native_table.h"
-#include "native_texts.h"
+#include "native_formats.h"
 
 typedef enum native_outcome { NATIVE_VALUE, NATIVE_NULL, NATIVE_DEFERRED } native_outcome;
 
