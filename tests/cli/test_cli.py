@@ -195,7 +195,7 @@ def test_inspect_shows_documentation_volatility_and_source(build_plugin: Callabl
     lines = cli("inspect", plugin, cwd=tmp_path).stdout.splitlines()
     assert lines[2] == f"source           {plugin.with_name('rates.py')}"
     after = lines.index("rate(currency: string) -> double")
-    assert lines[after + 1 :] == ["    sync, stable", "    Euros for one unit.", "", "    Of the day."]
+    assert lines[after + 1 :] == ["    sync, native, stable", "    Euros for one unit.", "", "    Of the day."]
     of_source = cli("inspect", plugin.with_name("rates.py"), cwd=tmp_path).stdout.splitlines()
     assert of_source == lines
 
@@ -203,7 +203,7 @@ def test_inspect_shows_documentation_volatility_and_source(build_plugin: Callabl
 def test_inspect_text(plugin: Path, tmp_path: Path) -> None:
     lines = cli("inspect", plugin, cwd=tmp_path).stdout.splitlines()
     assert "half(x: int64) -> int64" in lines
-    assert "    sync" in lines
+    assert "    sync, native" in lines
     assert "later(x: int64, y: string or null) -> string or null" in lines
     (options,) = (line for line in lines if line.startswith("    async, "))
     assert options == "    async, ordered=False, allowed_in_flight=7, timeout=2.5"

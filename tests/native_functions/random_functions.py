@@ -13,6 +13,7 @@ import pyarrow as pa
 
 HEAD = """\
 import math
+from datetime import date, timedelta
 from arroyo_udf_plugin import udf
 
 LIMIT = 100
@@ -67,7 +68,10 @@ ARGUMENTS = {
     "t": ("str", "str"),
     "u": ("str | None", "str"),
     "p": ("bool", "bool"),
+    "d": ("date", "date"),
+    "e": ("date | None", "date"),
 }
+KINDS = ("int", "float", "str", "bool", "date")
 INTS = [0, 1, -1, 2, -2, 3, 7, 10, 100, -100, 255, 2**31, -(2**31), 2**53, 2**53 + 1, -(2**53), -(2**53) - 1, 2**62]
 INTS += [2**63 - 1, -(2**63), 2**63 - 2, 3037000500, 10**18]
 FLOATS = [0.0, -0.0, 1.0, -1.0, 0.5, 1.5, 2.5, -2.5, 2.675, 1.005, 0.1, 1e-300, 1e300, -1e300, 5e-324, 2.0**53, 2.0**63]
@@ -75,6 +79,7 @@ FLOATS += [float("nan"), float("inf"), float("-inf"), -(2.0**63), 1e16, 123456.7
 TEXTS = ["", "a", "N", "AA", "N123AA", "n1", " a b ", "a,b,c", ",", "12", "-7", "+3", " 5", "1_0", "9" * 19, "A" * 40]
 TEXTS += ["\u00e9", "\u00df", "N\u00e9", "\u4e2d\u6587", "\U0001f600x", "\u00a0a", "\x1f", "\u0130", "\u0660\u0661"]
 TEXTS += ["aaa", "abab", "True", "nine"]
+DAYS = [0, -1, 59, 60, 10957, 11016, -719162, -719163, 2932896, 2932897, 2**31 - 1, -(2**31)]
 ORDINARY = ["N123AA", "UA", "AA", "7", "12", "a,b,c,d", "Boeing 737 max", "nine"]
 
 
@@ -92,7 +97,7 @@ class Program:
 
     def _function(self, name: str) -> str:
         arguments = self._of.sample(sorted(ARGUMENTS), self._of.randint(2, 5))
-        self._names = {kind: [] for kind in ("int", "float", "str", "bool")}
+        self._names = {kind: [] for kind in KINDS}
         lines = []
         for argument in arguments:
             hint, kind = ARGUMENTS[argument]
@@ -100,7 +105,7 @@ class Program:
                 lines.append(f"    if {argument} is None:")
                 lines.append(f"        {argument} = {self._constant(kind)}")
             self._names[kind].append(argument)
-        result = self._of.choice(["int", "float", "str", "bool"])
+        result = self._of.choice(KINDS)
         for _ in range(self._of.randint(0, 4)):
             lines += self._statement("    ", 2, result)
         lines.append(f"    return {self._expression(result, 3)}")
@@ -129,7 +134,7 @@ class Program:
         return self._of.choice(ways)()
 
     def _assignment(self, indent: str) -> list[str]:
-        kind = self._of.choice(["int", "float", "str", "bool", "int", "float"])
+        kind = self._of.choice([*KINDS, "int", "float"])
         value = self._expression(kind, 2)
         if self._names[kind] and self._of.random() < 0.5:
             name = self._of.choice(self._names[kind])
@@ -192,6 +197,8 @@ class Program:
             return self._of.choice(["0.0", "1.5", "-2.0", "RATE", "1e10", "math.pi", "0.1", "60.0"])
         if kind == "str":
             return self._of.choice(['""', '"a"', '"N"', "WORD", '","', '"b "', '"\\u00e9"'])
+        if kind == "date":
+            return self._of.choice(["date(2024, 2, 29)", "date(1, 1, 1)", "date(1999, 12, 31)"])
         return self._of.choice(["True", "False"])
 
     def _expression(self, kind: str, depth: int) -> str:
@@ -233,6 +240,15 @@ _WAYS: dict[str, list[Callable[[_E], str]]] = {
         lambda e: f"CODES.get({e('str')}, 0)",
         lambda e: f"int({e('bool')})",
         lambda e: f"ord({e('str')}[0])",
+        *(lambda e, part=part: f"{e('date')}.{part}" for part in ("year", "month", "day", "weekday()", "toordinal()")),
+        lambda e: f"({e('date')} - {e('date')}).days",
+    ],
+    "date": [
+        lambda e: f"({e('date')} + timedelta(days={e('int')} % 1000))",
+        lambda e: f"({e('date')} - timedelta(days={e('int')}, hours={e('int')}))",
+        lambda e: f"min({e('date')}, {e('date')})",
+        lambda e: f"date({e('int')} % 3000, {e('int')} % 13, {e('int')} % 32)",
+        lambda e: f"({e('date')} + ({e('date')} - {e('date')}))",
     ],
     "float": [
         *(lambda e, sign=sign: f"({e('float')} {sign} {e('float')})" for sign in ("+", "-", "*", "/", "//", "%")),
@@ -272,6 +288,8 @@ _WAYS: dict[str, list[Callable[[_E], str]]] = {
         lambda e: f"money({e('int')})",
         lambda e: f"padded({e('int')})",
         lambda e: f"column({e('str')})",
+        lambda e: f"str({e('date')})",
+        lambda e: f"{e('date')}.isoformat()",
         lambda e: f"NAMES[{e('int')}]",
         lambda e: f"{e('str')}.strip('a ,')",
         lambda e: f"{e('str')}.removeprefix('N')",
@@ -287,6 +305,7 @@ _WAYS: dict[str, list[Callable[[_E], str]]] = {
         lambda e: f"({e('bool')} and {e('bool')})",
         lambda e: f"({e('bool')} or {e('bool')})",
         lambda e: f"(not {e('bool')})",
+        *(lambda e, sign=sign: f"({e('date')} {sign} {e('date')})" for sign in ("<", "==", ">=")),
         lambda e: f"bool({e('int')})",
         lambda e: f"bool({e('str')})",
         lambda e: f"{e('str')}.startswith({e('str')})",
@@ -294,7 +313,7 @@ _WAYS: dict[str, list[Callable[[_E], str]]] = {
         lambda e: f"({e('int')} in SMALL)",
         lambda e: f"({e('str')} in MANY)",
         lambda e: f"({e('str')} in CODES)",
-        lambda e: f"{e('str')}.isdigit()",
+        *(lambda e, name=name: f"{e('str')}.{name}()" for name in ("isdigit", "isdecimal", "isnumeric", "isascii")),
         lambda e: f"{e('str')}.isupper()",
         lambda e: f"math.isnan({e('float')})",
         lambda e: f"(known({e('str')}) is None)",
@@ -311,5 +330,20 @@ def rows(field: pa.Field, count: int, choices: random.Random, extreme: float) ->
         pa.utf8(): lambda: choices.choice(TEXTS if choices.random() < extreme else ORDINARY),
         pa.bool_(): lambda: choices.random() < 0.5,
     }
+    if field.type == pa.date32():
+        return days(count, choices, extreme)
     make = makers[field.type]
     return pa.array([None if choices.random() < extreme / 10 else make() for _ in range(count)], field.type)
+
+
+def days(count: int, choices: random.Random, extreme: float) -> pa.Array:
+    """A column of dates; extremes are those that Python does not have, too."""
+    numbers = [
+        None
+        if choices.random() < extreme / 10
+        else choices.choice(DAYS)
+        if choices.random() < extreme
+        else choices.randint(0, 25_000)
+        for _ in range(count)
+    ]
+    return pa.array(numbers, pa.int32()).cast(pa.date32())

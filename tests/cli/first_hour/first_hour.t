@@ -43,7 +43,7 @@ A first function, from the template, over its own rows.
   engines          Arroyo, DuckDB, Polars, Daft, SQLite
   
   mph(distance: int64, air_time: int64) -> double
-      sync
+      sync, native
       Miles and minutes to miles per hour. If an argument is null, so is the result; the function is not called.
   $ cd mine && python -c "import mine; print(mine.mph(60, 30))" && cd ..
   120.0
@@ -178,15 +178,15 @@ Functions on movies. The first version has mistakes.
   engines          DuckDB, Polars, Daft, SQLite
   
   decade(year: int64) -> int64
-      sync
+      sync, native
       The first year of its decade.
   
   cents_per_vote(budget: int64, votes: int64) -> int64
-      sync
+      sync, native
       What the film has cost for each vote.
   
   number(title: string) -> int64 or null
-      sync
+      sync, native
       The number that is the title, if it is one.
   $ arroyo-udf run libmovies.so movies.csv --out decades.parquet
   Error: libmovies.so has several functions (decade, cents_per_vote, number): name one as libmovies.so:decade, or several with --call

@@ -6,13 +6,14 @@
     expressions.py   names, conditions, comparisons, calls
     numbers.py, mathematics.py, texts.py, tables.py, equality.py    what values of these kinds can do
     formats.py       numbers as texts, and formats of f-strings
+    dates.py         dates, times and their differences
     builder.py       what these work with: the code so far, what is known of variables
     values.py        kinds of values; NotNative, which says why a function is not compiled
     code.py, names.py, literals.py    lines, names and constants in C
     rows.py          the loop over the rows of a batch
 
-The C parts are templates/native_*.h: what Python's operators mean (native_numbers.h, native_texts.h, native_formats.h),
-and batches with deferred rows (native_batches.h).
+The C parts are templates/native_*.h: what Python's operators mean (native_numbers.h, native_texts.h, native_formats.h,
+native_dates.h), and batches with deferred rows (native_batches.h).
 
 Guarantees: a row has the value, or the error, that Python gives it. Whatever native code does not do exactly so, Python
 does: a function that is not of the subset is not compiled, and a row that leaves it is deferred.
@@ -22,6 +23,7 @@ Assumes: other modules do not change this one, or Python's own functions (docs/n
 from __future__ import annotations
 
 import ast
+import datetime
 import typing
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,6 +41,7 @@ from .values import NotNative
 
 __all__ = ["Natives", "compiled"]
 
+_READ = (bool, int, float, str, datetime.date, datetime.datetime, datetime.timedelta)
 MOST_ARGUMENTS = 16
 """Of a function, as in arroyo_udf_plugin.h."""
 _HEAD = """\
@@ -91,7 +94,7 @@ def _loop(udf: Udf[..., object], library: Library, shown: str, number: int) -> s
     read = signature(udf)
     line = udf.definition.__code__.co_firstlineno
     for name, hint in zip((*read.arguments.names, "return"), read.hints, strict=True):
-        if _base(hint) not in (bool, int, float, str):
+        if _base(hint) not in _READ:
             raise NotNative(f"the annotation of {name!r}, {shown_hint(hint)},", line)
     arguments = []
     for field in read.arguments:

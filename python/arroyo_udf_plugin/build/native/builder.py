@@ -143,8 +143,10 @@ class FunctionBuilder(abc.ABC):
                 return "false"
             case Kind.BOOL:
                 code = value.code
-            case Kind.INT:
+            case Kind.INT | Kind.DELTA:
                 code = f"{value.code} != 0"
+            case Kind.DATE | Kind.DATETIME:
+                code = "true"
             case Kind.FLOAT:
                 code = f"{value.code} != 0.0"
             case Kind.TEXT:

@@ -19,6 +19,8 @@ def equal(on: FunctionBuilder, one: Value, other: Value, line: int) -> str:
     elif one.kind in NUMBERS and other.kind in NUMBERS:
         guard = [f"({null})" for null in nulls]
         code = numbers.compared(on, "==", one.required(), other.required(), " || ".join(guard))
+    elif one.kind is other.kind:
+        code = f"{one.code} == {other.code}"
     else:
         code = "false"
     if len(nulls) == 2:

@@ -10,12 +10,12 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from . import mathematics, numbers, tables, texts
+from . import dates, mathematics, numbers, tables, texts
 from .builder import FunctionBuilder
 from .code import Code
 from .equality import equal
-from .facts import MATH_CONSTANTS
-from .values import C_TYPES, NONE, NUMBERS, ZEROS, Kind, NotNative, Value, Variable
+from .facts import DATETIME_CLASSES, MATH_CONSTANTS
+from .values import C_TYPES, NONE, NUMBERS, TIMES, ZEROS, Kind, NotNative, Value, Variable
 
 
 @dataclass
@@ -86,6 +86,8 @@ class Expressions(FunctionBuilder):
                 if name not in MATH_CONSTANTS:
                     raise NotNative(f"`math.{name}`", node.lineno)
                 return self.constant(MATH_CONSTANTS[name], node.lineno)
+            case ast.Attribute(value=value, attr=name) if not isinstance(value, ast.Name) or value.id in self.local:
+                return dates.attribute(self, self.expression(value), name, node.lineno)
             case ast.Subscript(value=value, slice=index):
                 return self._item(value, index, node.lineno)
             case _:
@@ -108,6 +110,8 @@ class Expressions(FunctionBuilder):
         one, other = self.required(one, line), self.required(other, line)
         if one.kind in NUMBERS and other.kind in NUMBERS:
             return numbers.binary(self, op, one, other, line)
+        if one.kind in TIMES or other.kind in TIMES:
+            return dates.binary(self, op, one, other, line)
         if one.kind is other.kind is Kind.TEXT and isinstance(op, ast.Add):
             return texts.concatenated(self, [one, other])
         sign = type(op).__name__
@@ -216,6 +220,8 @@ class Expressions(FunctionBuilder):
         sign = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}[type(op)]
         if one.kind is required.kind is Kind.TEXT:
             return f"(native_compare({one.code}, {required.code}) {sign} 0)", other
+        if one.kind is required.kind and one.kind in TIMES:
+            return f"({one.code} {sign} {required.code})", other
         if one.kind in NUMBERS and required.kind in NUMBERS:
             return numbers.compared(self, sign, one, required), other
         raise NotNative(f"`{sign}` of {one.kind.value} and {required.kind.value}", line)
@@ -223,19 +229,35 @@ class Expressions(FunctionBuilder):
     # ---- Calls and items ---------------------------------------------------------------------------------------------
 
     def _is_math(self, name: str) -> bool:
-        return name not in self.local and name in self.facts.math_modules
+        return name not in self.local and self.facts.modules.get(name) == "math"
+
+    def _datetime_class(self, node: ast.expr) -> str | None:
+        """Which class of the module datetime this is; None: none."""
+        match node:
+            case ast.Name(id=name) if name not in self.local:
+                return self.facts.datetime_classes.get(name)
+            case ast.Attribute(value=ast.Name(id=module), attr=name) if module not in self.local:
+                is_one = self.facts.modules.get(module) == "datetime" and name in DATETIME_CLASSES
+                return name if is_one else None
+        return None
 
     def _call(self, node: ast.Call) -> Value:
         line = node.lineno
+        if (name := self._datetime_class(node.func)) is not None:
+            return dates.made(self, name, node)
         if node.keywords or any(isinstance(argument, ast.Starred) for argument in node.args):
             raise NotNative(f"`{_shown(node)}`, with arguments by name or by `*`,", line)
         match node.func:
             case ast.Attribute(value=ast.Name(id=module), attr=name) if self._is_math(module):
                 return mathematics.called(self, name, [self.expression(one) for one in node.args], line)
+            case ast.Attribute(value=class_, attr="fromordinal") if self._datetime_class(class_) == "date":
+                return dates.from_ordinal(self, node.args, line)
             case ast.Attribute(value=ast.Name(id=name), attr="get") if (table := self.table(name)) is not None:
                 return tables.got(self, table, node.args, line)
             case ast.Attribute(value=ast.Name(id=name)) if name not in self.local and name not in self.facts.constants:
                 raise NotNative(f"the call of `{_shown(node.func)}`", line)
+            case ast.Attribute(value=subject, attr=name) if name in dates.METHODS and not node.args:
+                return dates.method(self, self.expression(subject), name, line)
             case ast.Attribute(value=subject, attr=name):
                 return texts.method(self, subject, name, node.args, line)
             case ast.Name(id=name) if name not in self.local:

@@ -27,6 +27,7 @@ _REBINDS = {
 }
 """Whoever uses one of these may rebind any name."""
 _REBINDING_ATTRIBUTES = {"__dict__", "__globals__", "__builtins__", "modules"}
+DATETIME_CLASSES = ("date", "datetime", "timedelta")
 MATH_CONSTANTS = {name: getattr(math, name) for name in ("pi", "e", "tau", "inf", "nan")}
 
 Table = Mapping[Constant, Constant] | frozenset[Constant] | tuple[Constant, ...]
@@ -34,8 +35,9 @@ Table = Mapping[Constant, Constant] | frozenset[Constant] | tuple[Constant, ...]
 
 class Facts:
     """Of one file. functions: those that are defined with `def`, by their names. constants: by their names. tables:
-    dicts, sets and tuples of constants. math_modules: names of the module math. math_functions: name -> what it is in
-    math. rebinds: what in the file may rebind names, and its line; None: nothing."""
+    dicts, sets and tuples of constants. modules: name -> the module math or datetime that it is. math_functions and
+    datetime_classes: name -> what it is in these modules. rebinds: what in the file may rebind names, and its line;
+    None: nothing."""
 
     def __init__(self, tree: ast.Module, decorated: Collection[str] = ()) -> None:
         """decorated: functions whose only decorator is @udf, which changes no call."""
@@ -43,8 +45,9 @@ class Facts:
         self.functions: dict[str, ast.FunctionDef] = {}
         self.constants: dict[str, Constant] = {}
         self.tables: dict[str, Table] = {}
-        self.math_modules: set[str] = set()
+        self.modules: dict[str, str] = {}
         self.math_functions: dict[str, str] = {}
+        self.datetime_classes: dict[str, str] = {}
         self.rebinds: tuple[str, int] | None = None
         self._bound = _bindings(tree)
         imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
@@ -67,21 +70,26 @@ class Facts:
         elif isinstance(statement, ast.Import):
             for alias in statement.names:
                 name = alias.asname or alias.name
-                if alias.name == "math" and self._once(name):
-                    self.math_modules.add(name)
-        elif isinstance(statement, ast.ImportFrom) and statement.module == "math" and not statement.level:
-            for alias in statement.names:
-                name = alias.asname or alias.name
-                if not self._once(name):
-                    continue
-                if alias.name in MATH_CONSTANTS:
-                    self.constants[name] = MATH_CONSTANTS[alias.name]
-                else:
-                    self.math_functions[name] = alias.name
+                if alias.name in ("math", "datetime") and self._once(name):
+                    self.modules[name] = alias.name
+        elif isinstance(statement, ast.ImportFrom) and not statement.level:
+            self._import(statement)
         elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
             self._constant(statement.targets[0], statement.value)
         elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
             self._constant(statement.target, statement.value)
+
+    def _import(self, statement: ast.ImportFrom) -> None:
+        for alias in statement.names:
+            name = alias.asname or alias.name
+            if not self._once(name):
+                continue
+            if statement.module == "datetime" and alias.name in DATETIME_CLASSES:
+                self.datetime_classes[name] = alias.name
+            elif statement.module == "math" and alias.name in MATH_CONSTANTS:
+                self.constants[name] = MATH_CONSTANTS[alias.name]
+            elif statement.module == "math":
+                self.math_functions[name] = alias.name
 
     def _constant(self, target: ast.expr, value: ast.expr) -> None:
         if not isinstance(target, ast.Name) or not self._once(target.id):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .builder import FunctionBuilder
 from .numbers import as_float
-from .values import Kind, NotNative, Value
+from .values import TIMES, Kind, NotNative, Value
 
 _SPEC = re.compile(
     r"(?:(?P<fill>.)?(?P<align>[<>=^]))?(?P<sign>[-+ ])?(?P<zero>0)?(?P<width>[0-9]+)?(?P<group>[,_])?"
@@ -48,7 +48,7 @@ def formatted(on: FunctionBuilder, value: Value, spec: str, line: int) -> Value:
         return as_text(on, value, line)
     refused = NotNative(f"the format {spec!r} of {value.kind.value}", line)
     found = _SPEC.fullmatch(spec)
-    if found is None or value.kind is Kind.BOOL:
+    if found is None or value.kind in (Kind.BOOL, *TIMES):
         raise refused
     is_text, type_ = value.kind is Kind.TEXT, found["type"] or ""
     width, precision = int(found["width"] or 0), int(found["precision"] or -1)
@@ -82,6 +82,8 @@ def as_text(on: FunctionBuilder, value: Value, line: int) -> Value:
     value = on.required(value, line)
     if value.kind is Kind.TEXT:
         return on.kept(value)
+    if value.kind is Kind.DELTA:
+        raise NotNative("the text of timedelta", line)
     return on.code.checked(Kind.TEXT, f"native_text_of_{value.kind.value}(arena, {value.code}")
 
 

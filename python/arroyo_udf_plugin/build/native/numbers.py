@@ -28,6 +28,8 @@ def as_float(value: Value) -> str:
 def unary(on: FunctionBuilder, op: ast.unaryop, value: Value, line: int) -> Value:
     """`-x`, `+x`, `~x`."""
     value = on.required(value, line)
+    if value.kind is Kind.DELTA and isinstance(op, ast.USub):
+        return on.code.checked(Kind.DELTA, f"native_subtract(0, {value.code}")
     if value.kind not in NUMBERS:
         raise NotNative(f"a sign before {value.kind.value}", line)
     if value.kind is Kind.BOOL:
@@ -104,6 +106,8 @@ def builtin(on: FunctionBuilder, name: str, values: Sequence[Value], line: int) 
         return on.code.result(Kind.BOOL, on.truth(values[0], line))
     if count == 1 and values[0].kind is Kind.TEXT:
         return _of_text(on, name, values[0], line)
+    if count == 1 and name == "str" and values[0].kind in (*NUMBERS, Kind.DATE, Kind.DATETIME):
+        return on.code.checked(Kind.TEXT, f"native_text_of_{values[0].kind.value}(arena, {values[0].code}")
     if count == 1 and values[0].kind in NUMBERS:
         (value,) = values
         if name == "abs":
@@ -116,8 +120,6 @@ def builtin(on: FunctionBuilder, name: str, values: Sequence[Value], line: int) 
             return as_integer(value) if value.kind is Kind.BOOL else value
         if name == "float":
             return value if value.kind is Kind.FLOAT else on.code.result(Kind.FLOAT, as_float(value))
-        if name == "str":
-            return on.code.checked(Kind.TEXT, f"native_text_of_{value.kind.value}(arena, {value.code}")
     raise NotNative(f"the call of `{name}` with {', '.join(value.kind.value for value in values) or 'nothing'}", line)
 
 

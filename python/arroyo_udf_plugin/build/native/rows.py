@@ -1,6 +1,7 @@
 """The loop over the rows of a batch, in C: reads the arguments, calls the compiled function, writes the result.
 
-Only types that need no pyarrow and no calendar are read here: booleans, integers, floats and texts of 32-bit offsets.
+Only types that need no pyarrow and no time zones are read here: booleans, integers, floats, texts of 32-bit offsets,
+dates, timestamps and durations of microseconds.
 """
 
 from __future__ import annotations
@@ -15,14 +16,17 @@ from .values import C_TYPES, Kind, Variable
 
 @dataclass(frozen=True)
 class _Type:
-    """How a type of Arrow crosses. read: its word in arroyo_udf_c_types.h. low, high: what an integer may be; None:
-    whatever an int64 may."""
+    """How a type of Arrow crosses. format: of values that lie in memory as its own do. read: the word for these in
+    arroyo_udf_c_types.h. low, high: what a result may be; None: whatever an int64 may. unfit: C for whether an argument
+    cannot be read here, of `{}`. arrow: its own format; None: as `format`."""
 
     kind: Kind
     format: str
     read: str
     low: str | None = None
     high: str | None = None
+    unfit: str | None = None
+    arrow: str | None = None
 
 
 _TYPES = {
@@ -34,10 +38,13 @@ _TYPES = {
     pa.uint8(): _Type(Kind.INT, "C", "uint8", "0", "UINT8_MAX"),
     pa.uint16(): _Type(Kind.INT, "S", "uint16", "0", "UINT16_MAX"),
     pa.uint32(): _Type(Kind.INT, "I", "uint32", "0", "(int64_t)UINT32_MAX"),
-    pa.uint64(): _Type(Kind.INT, "L", "uint64", "0", "INT64_MAX"),
+    pa.uint64(): _Type(Kind.INT, "L", "uint64", "0", "INT64_MAX", "{} > (uint64_t)INT64_MAX"),
     pa.float32(): _Type(Kind.FLOAT, "f", "float32"),
     pa.float64(): _Type(Kind.FLOAT, "g", "float64"),
     pa.utf8(): _Type(Kind.TEXT, "u", "utf8"),
+    pa.date32(): _Type(Kind.DATE, "i", "int32", unfit="native_no_date({})", arrow="tdD"),
+    pa.timestamp("us"): _Type(Kind.DATETIME, "l", "int64", unfit="native_no_datetime({})", arrow="tsu:"),
+    pa.duration("us"): _Type(Kind.DELTA, "l", "int64", arrow="tDu"),
 }
 
 
@@ -87,7 +94,7 @@ def loop(number: int, shown: str, compiled: FunctionInC, arguments: pa.Schema, r
         "}",
         f"static native_counters native_counters_{number};",
         f"static const struct ArrowSchema native_value_{number} =",
-        f'    ARROYO_UDF_C_SCHEMA("{result.format}", "value", ARROW_FLAG_NULLABLE, 0, NULL);',
+        f'    ARROYO_UDF_C_SCHEMA("{result.arrow or result.format}", "value", ARROW_FLAG_NULLABLE, 0, NULL);',
         f"static struct ArrowSchema *const native_fields_{number}[] = {{",
         f"    (struct ArrowSchema *)&native_value_{number}, (struct ArrowSchema *)&arroyo_udf_c_outcome_schema,",
         "    (struct ArrowSchema *)&arroyo_udf_c_error_schema};",
@@ -121,8 +128,8 @@ def _loads(fields: list[pa.Field], returns: str) -> tuple[list[str], list[str]]:
         load = f"arroyo_udf_c_load_{type_.read}(c{i}, row)"
         if type_.kind is Kind.BOOL:
             load = f"arroyo_udf_c_bit(c{i}.values, c{i}.offset + row)"
-        if type_.read == "uint64":
-            lines.append(f"if ({unless}{load} > (uint64_t)INT64_MAX) {{")
+        if type_.unfit is not None:
+            lines.append(f"if ({unless}{type_.unfit.format(load)}) {{")
             lines += ["  if (!native_defer(result, row)) return;", f"  native_skip(result, row, '{returns}');"]
             lines += ["  continue;", "}"]
         cast = f"({C_TYPES[type_.kind]})"

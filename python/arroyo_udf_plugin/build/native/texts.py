@@ -17,7 +17,8 @@ from .values import Kind, NotNative, Value
 _PLAIN = {
     **dict.fromkeys(("lower", "upper"), (Kind.TEXT, True)),
     **dict.fromkeys(("strip", "lstrip", "rstrip"), (Kind.TEXT, False)),
-    **dict.fromkeys(("isdigit", "isalpha", "isalnum", "isspace", "isupper", "islower"), (Kind.BOOL, False)),
+    **dict.fromkeys(("isdigit", "isdecimal", "isnumeric", "isalpha", "isalnum"), (Kind.BOOL, False)),
+    **dict.fromkeys(("isspace", "isupper", "islower", "isascii"), (Kind.BOOL, False)),
 }
 _FIND = ("find", "rfind", "index", "rindex", "count")
 

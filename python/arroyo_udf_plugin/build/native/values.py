@@ -18,11 +18,16 @@ class Kind(enum.Enum):
     INT = "int"
     FLOAT = "float"
     TEXT = "str"
+    DATE = "date"
+    DATETIME = "datetime"
+    DELTA = "timedelta"
 
 
-C_TYPES = {Kind.BOOL: "bool", Kind.INT: "int64_t", Kind.FLOAT: "double", Kind.TEXT: "native_text"}
-ZEROS = {Kind.BOOL: "false", Kind.INT: "0", Kind.FLOAT: "0.0", Kind.TEXT: "NATIVE_EMPTY"}
 NUMBERS = (Kind.BOOL, Kind.INT, Kind.FLOAT)
+TIMES = (Kind.DATE, Kind.DATETIME, Kind.DELTA)
+C_TYPES = {Kind.BOOL: "bool", Kind.INT: "int64_t", Kind.FLOAT: "double", Kind.TEXT: "native_text"}
+C_TYPES |= dict.fromkeys(TIMES, "int64_t")
+ZEROS = {Kind.BOOL: "false", Kind.INT: "0", Kind.FLOAT: "0.0", Kind.TEXT: "NATIVE_EMPTY", **dict.fromkeys(TIMES, "0")}
 
 Constant = bool | int | float | str | None
 """A value that a source states."""

@@ -9,8 +9,8 @@
 #define NATIVE_BATCHES_H
 
 #include "arroyo_udf_plugin.h"
+#include "native_dates.h"
 #include "native_table.h"
-#include "native_formats.h"
 
 typedef enum native_outcome { NATIVE_VALUE, NATIVE_NULL, NATIVE_DEFERRED } native_outcome;
 
@@ -154,6 +154,11 @@ typedef struct native_selection {
   struct ArrowArray *list[NATIVE_MOST_ARGUMENTS];
 } native_selection;
 
+/* The format of values that lie in memory as those of a type do: dates as int32, times as int64. */
+NATIVE char native_layout(const char *format) {
+  return strcmp(format, "tdD") == 0 ? 'i' : format[0] == 't' ? 'l' : format[0];
+}
+
 /* The arguments of the deferred rows. False: out of memory. */
 static bool native_select(const native_batch *batch, int64_t words, const struct ArrowSchema *arguments,
                           const arroyo_udf_c_column *columns, struct ArrowArray *out) {
@@ -164,7 +169,8 @@ static bool native_select(const native_batch *batch, int64_t words, const struct
   for (; out->n_children < arguments->n_children; out->n_children++) {
     const int64_t i = out->n_children;
     selection->list[i] = &selection->columns[i];
-    if (!native_select_column(batch, words, arguments->children[i]->format[0], columns[i], &selection->columns[i])) {
+    const char format = native_layout(arguments->children[i]->format);
+    if (!native_select_column(batch, words, format, columns[i], &selection->columns[i])) {
       out->release(out);
       return false;
     }

@@ -359,9 +359,16 @@ NATIVE bool native_is_letter_or_digit(char c) { return native_is_letter(c) || na
     return !text.is_ascii;                                             \
   }
 NATIVE_ALL(isdigit, native_is_digit)
+NATIVE_ALL(isdecimal, native_is_digit)
+NATIVE_ALL(isnumeric, native_is_digit)
 NATIVE_ALL(isalpha, native_is_letter)
 NATIVE_ALL(isalnum, native_is_letter_or_digit)
 NATIVE_ALL(isspace, native_is_space)
+
+NATIVE bool native_isascii(native_text text, bool* out) {
+  *out = text.is_ascii || arroyo_udf_c_is_ascii(text.data, (size_t)text.length);
+  return false;
+}
 
 /* True if there are letters, and none of the other case. */
 NATIVE bool native_islower(native_text text, bool* out) {
