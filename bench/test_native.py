@@ -59,15 +59,46 @@ def test_all_rows_are_deferred(native: Any, compare: Compare, name: str) -> None
     _compare(compare, line, native[name], native[f"{name}_python"], "Python", batches, 1.1)
 
 
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any]:
+    """The functions of tests/native_functions/corpus.py as they are, and as Python runs them."""
+    source = (HERE.parent / "tests" / "native_functions" / "corpus.py").read_text()
+    folder = tmp_path_factory.mktemp("corpus")
+    built = []
+    for name, text in (("corpus", source), ("corpus_python", source.replace("@udf\n", "@udf(native=False)\n"))):
+        (folder / f"{name}.py").write_text(text)
+        built.append(load(build(folder / f"{name}.py")).functions)
+    return built[0], built[1]
+
+
+DAYS = [f"{1990 + number % 40}-{1 + number % 12:02}-{1 + number % 28:02}" for number in range(BATCH_ROWS)]
+FUNDINGS = [f"EC::H{2000 + number % 40}::{100_000 + number} (grant)" for number in range(BATCH_ROWS)]
+WORDS = [["Running", "flies", "boxes", "glass", "Cars", "word"][number % 6] for number in range(BATCH_ROWS)]
+AMOUNTS = [number / 7 for number in range(BATCH_ROWS)]
+CORPUS: dict[str, tuple[list[Any], ...]] = {
+    **dict.fromkeys(("cleandate", "extractday", "extractmonth", "extractyear"), (DAYS,)),
+    **dict.fromkeys(("extractclass", "extractcode", "extractfunder", "extractid"), (FUNDINGS,)),
+    **dict.fromkeys(("lowerize", "stem"), (WORDS,)),
+    "converttoeuro": (AMOUNTS, [["USD", "chf"][number % 2] for number in range(BATCH_ROWS)]),
+    "log_10": (AMOUNTS,),
+}
+
+
+@pytest.mark.parametrize("name", CORPUS)
+def test_corpus(corpus: tuple[Any, Any], compare: Compare, name: str) -> None:
+    batches = [tuple(map(pa.array, CORPUS[name]))] * 8
+    _compare(compare, f"{name}: native", corpus[0][name], corpus[1][name], "Python", batches, 1.1)
+
+
 def _compare(
     compare: Compare, line: str, subject: Function, reference: Function, name: str, batches: Any, goal: float
 ) -> None:
     compare(
         line,
-        lambda: [subject.outcomes(left, right) for left, right in batches],
-        lambda: [reference.outcomes(left, right) for left, right in batches],
+        lambda: [subject.outcomes(*columns) for columns in batches],
+        lambda: [reference.outcomes(*columns) for columns in batches],
         reference_name=name,
-        n=sum(len(left) for left, _ in batches),
+        n=sum(len(columns[0]) for columns in batches),
         unit="ns/row",
         scale=1e9,
         goal=goal,

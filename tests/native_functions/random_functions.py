@@ -280,6 +280,7 @@ _WAYS: dict[str, list[Callable[[_E], str]]] = {
         *(lambda e, name=name: f"{e('str')}.{name}()" for name in ("lower", "upper", "strip", "lstrip", "rstrip")),
         lambda e: f"{e('str')}.replace({e('str')}, {e('str')})",
         lambda e: f"{e('str')}.split(',')[{e('int')}]",
+        lambda e: f"{e('str')}.split('aa')[{e('int')}]",
         lambda e: f"{e('str')}.split()[0]",
         lambda e: f"'-'.join([{e('str')}, {e('str')}])",
         lambda e: f"str({e('bool')})",

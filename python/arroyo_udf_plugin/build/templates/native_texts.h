@@ -201,6 +201,13 @@ NATIVE bool native_rstrip_of(native_text text, native_text set, native_text* out
 /* text.split(separator)[index] */
 NATIVE bool native_part(native_text text, native_text separator, int64_t index, native_text* out) {
   if (separator.length == 0) return true;
+  /* Separators that overlap themselves are found elsewhere from the right than from the left. */
+  if (index < 0 && separator.length > 1 && memchr(separator.data + 1, separator.data[0], (size_t)separator.length - 1)) {
+    int64_t separators = 0;
+    native_count(text, separator, &separators);
+    index += separators + 1;
+    if (index < 0) return true;
+  }
   if (index < 0) {
     int64_t end = text.length;
     for (;;) {
@@ -208,8 +215,7 @@ NATIVE bool native_part(native_text text, native_text separator, int64_t index, 
       if (++index == 0) {
         const int64_t start = found < 0 ? 0 : found + separator.length;
         *out = native_cut(text, start, end);
-        /* From the right, separators that overlap are found elsewhere than from the left. */
-        return separator.length > 1 && memchr(separator.data + 1, separator.data[0], (size_t)separator.length - 1);
+        return false;
       }
       if (found < 0) return true;
       end = found;
