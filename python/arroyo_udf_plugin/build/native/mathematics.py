@@ -32,6 +32,7 @@ def called(on: FunctionBuilder, name: str, values: Sequence[Value], line: int) -
     if _FUNCTIONS.get(name) == len(values):
         return on.code.checked(Kind.FLOAT, f"native_math_{name}({', '.join(floats)}")
     if len(values) == 2 and name == "copysign":
+        on.code.defer_if(f"isnan({floats[1]})")
         return on.code.result(Kind.FLOAT, f"copysign({floats[0]}, {floats[1]})")
     if len(values) == 1 and name in _TO_INTEGER:
         if numbers[0].kind is Kind.INT:

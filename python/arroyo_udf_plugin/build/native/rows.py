@@ -148,9 +148,11 @@ def _store(result: _Type, nullable: bool) -> list[str]:
     if result.kind is Kind.BOOL:
         write = "arroyo_udf_c_store_bit(arroyo_udf_c_sink_of(result), row, out);"
     elif result.format == "f":
-        test += " && (!isinf((float)out) == !isinf(out))"
+        test += " && !isnan(out) && (!isinf((float)out) == !isinf(out))"
         write = "((float *)result->values)[row] = (float)out;"
     else:
+        if result.kind is Kind.FLOAT:  # the sign of a NaN hangs on the order of operands, which compilers change
+            test += " && !isnan(out)"
         if result.low is not None:
             test += f" && {result.low} <= out && out <= {result.high}"
         c_type = "double" if result.format == "g" else f"{result.read}_t"
