@@ -1,5 +1,4 @@
-"""F11: functions as people write them, the scalar ones of UDFBench, are native where they can be, and do what they do in
-Python."""
+"""F11: functions as people write them, the scalar ones of UDFBench: which are native; they do what Python does."""
 
 from __future__ import annotations
 

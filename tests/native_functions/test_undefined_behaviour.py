@@ -1,0 +1,82 @@
+"""Native functions do nothing that C leaves undefined, whatever the rows are: UBSan's checks, which end the process."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from random_functions import Program
+from test_dates_of_rows import SOURCE as TIMES
+from test_formats_of_texts import FLOATS, INTS, TEXTS, source
+
+pytestmark = pytest.mark.once  # C is the same for each Python
+HERE = Path(__file__).parent
+SOURCES = {
+    **{f"random_{seed}": Program(random.Random(seed)).source(20) for seed in (100, 101)},
+    "floats": source("float", FLOATS),
+    "integers": source("int", INTS),
+    "texts": source("str", TEXTS),
+    "times": TIMES,
+    "corpus": (HERE / "corpus.py").read_text(),
+}
+CHECKED = """
+import random, sys
+import pyarrow as pa
+sys.path.insert(0, sys.argv[1])
+from random_functions import rows
+from arroyo_udf_plugin import build, load
+from arroyo_udf_plugin.build import python
+
+python._NATIVE_FLAGS += ("-fsanitize=undefined", "-fsanitize-undefined-trap-on-error")
+choices = random.Random(1)
+n_rows = 0
+for name, function in load(build(sys.argv[2])).functions.items():
+    if not function.native:
+        continue
+    for extreme in (0.5, 0.05) * 40:
+        function.outcomes(*(column(field, extreme) for field in function.arguments))
+    n_rows += function.native_rows().rows
+print(n_rows)
+"""
+COLUMN = """
+LOW, HIGH = -(2**63), 2**63 - 1
+def column(field, extreme):
+    if pa.types.is_timestamp(field.type) or pa.types.is_duration(field.type):
+        edges = [LOW, HIGH, 0, -1, -62135596800000000, 253402300799999999, 253402300800000000]
+        some = lambda: choices.choice(edges) if choices.random() < extreme else choices.randint(0, 2 * 10**15)
+        return pa.array([some() for _ in range(64)], pa.int64()).cast(field.type)
+    return rows(field, 64, choices, extreme)
+"""
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_nothing_is_undefined(name: str, tmp_path: Path) -> None:
+    file = tmp_path / f"{name}.py"
+    file.write_text(SOURCES[name])
+    command = [sys.executable, "-c", COLUMN + CHECKED, str(HERE), str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert int(done.stdout) >= 7 * 80 * 64
+
+
+def test_what_is_undefined_ends_the_process(tmp_path: Path) -> None:
+    """The check of the checks: a flag that tells the compiler to look for a sum beyond int64."""
+    file = tmp_path / "overflows.c"
+    file.write_text(
+        "#include <stdint.h>\n#include <stdlib.h>\n"
+        "int main(int n, char **words) {\n"
+        "  volatile int64_t most = INT64_MAX;\n  return (int)(most + atoll(words[n - 1]));\n}\n"
+    )
+    command = [
+        "cc",
+        "-fsanitize=undefined",
+        "-fsanitize-undefined-trap-on-error",
+        str(file),
+        "-o",
+        str(tmp_path / "it"),
+    ]
+    subprocess.run(command, check=True)
+    assert subprocess.run([str(tmp_path / "it"), "1"], check=False).returncode < 0
