@@ -269,6 +269,13 @@ typedef struct arroyo_udf_options {
                                  has set it. A call starts once this many rows wait, */
   uint64_t max_wait_ns;       /* or one row has waited this long; default 2 ms, */
   uint64_t batch_bytes;       /* or the waiting rows have this many bytes; default 1 MiB */
+  uint32_t deterministic;     /* ARROYO_UDF_YES: equal arguments give equal values, so rows that have them share a
+                                 call: in a batch, and while the call is made; default ARROYO_UDF_NO */
+  uint32_t cache_errors;      /* ARROYO_UDF_YES: `cache` keeps errors, too; default ARROYO_UDF_NO */
+  uint64_t cache;             /* most values kept for later rows; only for deterministic functions; default: none */
+  uint64_t cache_bytes;       /* most bytes of what is kept, with the arguments and 200 for each value; default 64 MiB */
+  uint64_t cache_ttl_ns;      /* how long a value is kept, from the end of its call; default, and UINT64_MAX: as long as
+                                 there is room */
 } arroyo_udf_options;
 
 /* One function. Its schemas are constants of the plugin with a NULL release: copy them for code that releases them.
@@ -357,6 +364,14 @@ typedef struct arroyo_udf_statistics {
    * timeout, a deadline, max_wait_ns or retries of errors are set: otherwise the runtime does not read the clock. */
   uint64_t latency[32][4];
   uint64_t latency_max_ns; /* longest such time */
+  /* Of deterministic functions: */
+  uint64_t waiting;         /* now: rows waiting for the call of a row with equal arguments */
+  uint64_t cache_hits;      /* rows that got a kept value */
+  uint64_t cache_shared;    /* rows that have waited for the call of another row */
+  uint64_t cache_misses;    /* rows with arguments for which there was neither */
+  uint64_t cache_evictions; /* values that left to make room */
+  uint64_t cache_entries;   /* now: values kept */
+  uint64_t cache_bytes;     /* now: their bytes, counted as for the option */
 } arroyo_udf_statistics;
 
 /* ---- The table ------------------------------------------------------------------------------------------------- */

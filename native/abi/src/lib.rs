@@ -189,6 +189,11 @@ pub struct Options {
     pub batch_size: u64,
     pub max_wait_ns: u64,
     pub batch_bytes: u64,
+    pub deterministic: u32,
+    pub cache_errors: u32,
+    pub cache: u64,
+    pub cache_bytes: u64,
+    pub cache_ttl_ns: u64,
 }
 
 impl Options {
@@ -213,6 +218,11 @@ impl Options {
             batch_size: 0,
             max_wait_ns: 0,
             batch_bytes: 0,
+            deterministic: 0,
+            cache_errors: 0,
+            cache: 0,
+            cache_bytes: 0,
+            cache_ttl_ns: 0,
         }
     }
 }
@@ -300,6 +310,13 @@ pub struct Statistics {
     pub discarded: u64,
     pub latency: [[u64; 4]; 32],
     pub latency_max_ns: u64,
+    pub waiting: u64,
+    pub cache_hits: u64,
+    pub cache_shared: u64,
+    pub cache_misses: u64,
+    pub cache_evictions: u64,
+    pub cache_entries: u64,
+    pub cache_bytes: u64,
 }
 
 pub type DescribeFn = unsafe extern "C" fn() -> *const Descriptor;

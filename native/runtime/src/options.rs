@@ -1,7 +1,7 @@
 //! Options -> the machine's settings: those of a start win over those of the author, and those over the defaults (R4-R8).
 
 use crate::failure::Failure;
-use crate::machine::{Gather, Retry, Settings};
+use crate::machine::{Gather, Retry, Settings, Share};
 use crate::timer::now;
 use arroyo_udf_abi as abi;
 use std::collections::hash_map::RandomState;
@@ -45,6 +45,7 @@ pub fn choose(start: &abi::Options, author: &abi::Options, name: &str) -> Result
         bytes: pick(|o| o.batch_bytes, 1 << 20),
         wait: pick(|o| o.max_wait_ns, SECOND / 500),
     });
+    let share = share(start, author, name)?;
     let lineage = [start.lineage, author.lineage].into_iter().find(|l| *l != [0; 16]).unwrap_or_else(random);
 
     Ok(Chosen {
@@ -66,9 +67,42 @@ pub fn choose(start: &abi::Options, author: &abi::Options, name: &str) -> Result
             },
             max_stuck: pick(|o| o.max_stuck.into(), allowed_in_flight.into()) as u32,
             gather,
+            share,
         },
         lineage,
     })
+}
+
+/// How rows with equal arguments share calls (R21). A start that says `deterministic` is ARROYO_UDF_NO has no cache either.
+fn share(start: &abi::Options, author: &abi::Options, name: &str) -> Result<Option<Share>, Failure> {
+    let refused = |text: &str| Err(Failure::argument(format!("{name}: {text}")));
+    let said = [start.deterministic, author.deterministic].into_iter().find(|&said| said != 0).unwrap_or(abi::NO);
+    if ![abi::YES, abi::NO].contains(&said) || ![0, abi::YES, abi::NO].contains(&start.cache_errors.max(author.cache_errors)) {
+        return refused("deterministic and cache_errors are ARROYO_UDF_YES or ARROYO_UDF_NO");
+    }
+    let caches = |options: &abi::Options| {
+        options.cache != 0 || options.cache_bytes != 0 || options.cache_ttl_ns != 0 || options.cache_errors == abi::YES
+    };
+    if said == abi::NO {
+        let is_refused = caches(start) || caches(author) && start.deterministic == 0;
+        return if is_refused {
+            refused("has a cache, but may return other values for the same arguments; choose deterministic, too")
+        } else {
+            Ok(None)
+        };
+    }
+    let pick = |field: fn(&abi::Options) -> u64| [field(start), field(author)].into_iter().find(|&x| x != 0);
+    let cache = pick(|o| o.cache);
+    if cache.is_none() && (caches(start) || caches(author)) {
+        return refused("has cache_bytes, cache_ttl or cache_errors, but no cache; choose how many outcomes it keeps: cache");
+    }
+    Ok(Some(Share {
+        entries: cache.unwrap_or(u64::MAX),
+        bytes: pick(|o| o.cache_bytes).unwrap_or(64 << 20),
+        ttl: pick(|o| o.cache_ttl_ns).filter(|&ttl| ttl != u64::MAX),
+        errors: pick(|o| o.cache_errors.into()) == Some(abi::YES.into()),
+        across_batches: cache.is_some(),
+    }))
 }
 
 /// Sixteen bytes that no other start has. The standard library seeds its hash maps from the system's randomness.
@@ -122,6 +156,30 @@ mod tests {
         assert_eq!(settings(size(0), size(1_000)).unwrap().max_rows, 400_000);
         let text = settings(size(7), size(0)).unwrap_err().text;
         assert!(text.contains("p.f: takes rows one by one"), "{text}");
+    }
+
+    /// R21
+    #[test]
+    fn a_cache_needs_a_deterministic_function() {
+        let unset = abi::Options::unset;
+        let cached = |deterministic| abi::Options { deterministic, cache: 7, cache_ttl_ns: 9, ..unset() };
+        let share = |start: abi::Options, author: abi::Options| choose(&start, &author, "p.f").map(|chosen| chosen.settings.share);
+        let expected = Share { entries: 7, bytes: 64 << 20, ttl: Some(9), errors: false, across_batches: true };
+        assert_eq!(share(unset(), cached(abi::YES)).unwrap(), Some(expected));
+        assert_eq!(share(cached(0), abi::Options { deterministic: abi::YES, ..unset() }).unwrap(), Some(expected));
+        assert_eq!(share(abi::Options { deterministic: abi::NO, ..unset() }, cached(abi::YES)).unwrap(), None);
+        assert_eq!(share(unset(), unset()).unwrap(), None);
+        for (start, author) in [(cached(0), unset()), (unset(), cached(0)), (unset(), cached(abi::NO)), (cached(abi::NO), cached(abi::YES))]
+        {
+            let text = share(start, author).unwrap_err().text;
+            assert!(text.starts_with("p.f: has a cache, but may return other values"), "{text}");
+        }
+        let text =
+            share(abi::Options { cache_ttl_ns: 9, ..unset() }, abi::Options { deterministic: abi::YES, ..unset() }).unwrap_err().text;
+        assert!(text.contains("but no cache; choose how many"), "{text}");
+        assert!(share(cached(3), unset()).unwrap_err().text.contains("ARROYO_UDF_YES or ARROYO_UDF_NO"));
+        let of_batches = share(unset(), abi::Options { deterministic: abi::YES, ..unset() }).unwrap();
+        assert_eq!(of_batches.map(|share| share.across_batches), Some(false));
     }
 
     #[test]

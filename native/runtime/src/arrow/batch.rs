@@ -114,6 +114,11 @@ impl Batch {
         &self.columns
     }
 
+    /// Appends the arguments of a row, as [`Column::write_to`] does. `arguments`: as for `take`.
+    pub fn write_arguments(&self, arguments: &[(String, Layout)], row: usize, into: &mut Vec<u8>) -> bool {
+        arguments.iter().zip(&self.columns).all(|((_, layout), column)| column.write_to(layout, row, into))
+    }
+
     /// The array itself, still owned by the batch.
     pub fn array(&self) -> &ArrowArray {
         &self.array

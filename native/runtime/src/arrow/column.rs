@@ -342,6 +342,53 @@ impl Column {
         }
     }
 
+    /// Appends a value as bytes, such that two values of the layout are equal bit for bit if, and only if, their bytes are; and
+    /// so are sequences of values of the same layouts. False: the value has invalid offsets.
+    pub fn write_to(&self, layout: &Layout, row: usize, into: &mut Vec<u8>) -> bool {
+        let is_valid = self.is_valid(row) && *layout != Layout::Null;
+        into.push(u8::from(is_valid));
+        if !is_valid {
+            return true;
+        }
+        let items = |child: &Column, item: &Layout, start: i64, end: i64, last: usize, into: &mut Vec<u8>| {
+            if start < 0 || end < start || end as usize > last {
+                return false;
+            }
+            into.extend_from_slice(&(end - start).to_le_bytes());
+            (start as usize..end as usize).all(|i| child.write_to(item, i, into))
+        };
+        let bytes = |bytes: Option<&[u8]>, into: &mut Vec<u8>| {
+            let Some(bytes) = bytes else { return false };
+            into.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+            into.extend_from_slice(bytes);
+            true
+        };
+        match layout {
+            Layout::Null => true,
+            Layout::Bool => {
+                into.push(u8::from(self.boolean(row)));
+                true
+            }
+            Layout::Fixed(width) => {
+                // SAFETY: the buffer holds offset + length values of that width.
+                into.extend_from_slice(unsafe { std::slice::from_raw_parts(self.first.add((self.offset + row) * width), *width) });
+                true
+            }
+            Layout::Bytes | Layout::Text => bytes(self.bytes(row), into),
+            Layout::LargeBytes | Layout::LargeText => bytes(self.large_bytes(row), into),
+            Layout::List(item) => items(&self.children[0], item, self.offset32(row), self.offset32(row + 1), self.last, into),
+            Layout::LargeList(item) => items(&self.children[0], item, self.offset64(row), self.offset64(row + 1), self.last, into),
+            Layout::FixedList(width, item) => {
+                let start = (self.offset + row) * width;
+                (start..start + width).all(|i| self.children[0].write_to(item, i, into))
+            }
+            Layout::Struct(fields) => {
+                let row = self.offset + row;
+                fields.iter().zip(&self.children).all(|(field, child)| child.write_to(field, row, into))
+            }
+        }
+    }
+
     /// Bytes of the rows `from .. to`, not of the buffers they are part of: for the budget (R4). Invalid offsets count
     /// nothing here; reading a value refuses them.
     pub(super) fn slice_bytes(&self, layout: &Layout, from: usize, to: usize) -> u64 {

@@ -2,17 +2,28 @@
 
 use super::*;
 
-impl<B: Clone, V: Weigh> Machine<B, V> {
-    /// Whether `start` would open an attempt.
+impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
+    /// Whether `start` would open an attempt, or look rows up.
     pub fn can_start(&self) -> bool {
+        self.may_open() || self.has_to_look_up()
+    }
+
+    /// Whether `start` would open an attempt, without looking rows up.
+    fn may_open(&self) -> bool {
         self.has_slot() && (self.part_rows > 0 || self.is_gathered())
     }
 
     /// Opens the next attempt, if one may run now: first for a part of a failed micro-batch, then for rows whose pause is
     /// over, then for rows that have not started. Its timeout counts from `now`, or from [`Machine::call_began`].
+    ///
+    /// If rows share calls, this looks rows up first: they may end, and there may be no attempt to open although
+    /// `can_start` held.
     pub fn start(&mut self, now: u64) -> Option<Start<B>> {
         self.now = now;
-        if !self.can_start() {
+        if self.has_to_look_up() {
+            self.look_up(now);
+        }
+        if !self.may_open() {
             return None;
         }
         let mut further = Vec::new();
@@ -36,6 +47,9 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
             link: Link::at(timeout),
         });
         self.open.push(&mut self.attempts, slot);
+        if self.sharing.is_some() {
+            self.note_attempt(now, first, &further);
+        }
         let FurtherRow { id, attempt, batch, row } = self.run(first, slot);
         let mut deadline = self.rows[first].deadline;
         let mut others = Vec::with_capacity(further.len());

@@ -3,7 +3,7 @@
 use super::ready::NO_BATCH;
 use super::*;
 
-impl<B: Clone, V: Weigh> Machine<B, V> {
+impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
     /// Whether `accept` would take a batch.
     pub fn has_room(&self) -> bool {
         self.held_rows < self.settings.max_rows && self.held_bytes < self.settings.max_bytes
@@ -141,6 +141,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
             return;
         }
         self.poison = Some(text.into());
+        self.end_all_sharing();
         let begun: Vec<u32> = self.rows.keys().filter(|&row| !matches!(self.rows[row].stage, Stage::Ended)).collect();
         for row in begun {
             self.end_row(now, row, Outcome::Error(text.into()));

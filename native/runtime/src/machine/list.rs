@@ -58,6 +58,10 @@ impl List {
         }
     }
 
+    pub fn first(&self) -> Option<u32> {
+        self.first
+    }
+
     /// The time of the first record.
     pub fn first_at<T: Linked>(&self, records: &mut Slab<T>) -> Option<u64> {
         self.first.map(|key| records[key].link().at)

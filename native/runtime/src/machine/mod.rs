@@ -8,6 +8,8 @@
 //! | `executor.rs` | what an executor calls: attempts to start, how they end, timeouts; which  |
 //! |               | rows get another attempt                                                  |
 //! | `rows.rs`     | how a row gets from one stage to the next; how it backs off               |
+//! | `sharing.rs`  | rows with equal arguments: one call, and outcomes that are kept           |
+//! | `calls.rs`    | calls and kept outcomes by their arguments                                |
 //! | `ready.rs`    | rows that wait for the host to take them                                  |
 //! | `outcome.rs`  | types: the ways in which rows end                                         |
 //! | `settings.rs` | limits and retries, each with its final value; the pause before a retry   |
@@ -21,12 +23,16 @@
 //! An attempt is for one row, or for a micro-batch: rows that were gathered. A micro-batch that fails as a whole is split in
 //! two and each part starts again, until the failing row is alone; that counts as one attempt of each row (R7).
 //!
+//! Rows with equal arguments may share a call: one of them leads, the others wait for its outcome (R21).
+//!
 //! Assumes: one caller at a time (a mutex around it); `now` never goes back.
 //!
-//! Costs: accepting a batch is O(1) whatever its length, because rows get a record only when they start. The budget bounds
+//! Costs: accepting a batch is O(1) whatever its length, because rows get a record only when they start, or when their
+//! arguments are looked up. The budget bounds
 //! memory. Attempts time out in the order of their starts, so a list holds them; back-off and deadlines of rows and batches
 //! have no such order and cost a logarithm, where they are used.
 
+mod calls;
 mod executor;
 mod host;
 mod list;
@@ -34,6 +40,7 @@ mod outcome;
 mod ready;
 mod rows;
 mod settings;
+mod sharing;
 mod slab;
 #[cfg(test)]
 mod tests;
@@ -42,7 +49,9 @@ use crate::histogram::Histogram;
 use list::{Link, Linked, List};
 pub use outcome::{Finished, Limit, Outcome, Weigh};
 use ready::ReadyRows;
-pub use settings::{Gather, Retry, Settings};
+pub use settings::{Gather, Retry, Settings, Share};
+use sharing::Sharing;
+pub use sharing::WriteArguments;
 use slab::Slab;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
@@ -136,6 +145,24 @@ pub struct Counts {
     pub cancelled: u64,
     pub retries: u64,
     pub stuck: u64,
+    /// Rows that wait for another row's call.
+    pub waiting: u64,
+}
+
+/// What became of rows whose arguments were looked up (R21), and what is kept now.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CacheCounts {
+    /// Rows that got a kept outcome.
+    pub hits: u64,
+    /// Rows that have waited for another row's call.
+    pub shared: u64,
+    /// Rows whose arguments were new.
+    pub misses: u64,
+    /// Kept outcomes that made room for others.
+    pub evictions: u64,
+    /// Outcomes kept now, and their bytes with those of their arguments.
+    pub entries: u64,
+    pub bytes: u64,
 }
 
 #[derive(Debug)]
@@ -185,12 +212,20 @@ struct Row<V> {
     begun: u64,
     deadline: u64,
     stage: Stage,
+    /// The call that it leads or waits for; NO_CALL: none that is shared.
+    call: u32,
     /// From its end until the rows before it have ended.
     outcome: Option<Outcome<V>>,
 }
 
+const NO_CALL: u32 = u32::MAX;
+
 #[derive(Debug, Clone, Copy)]
 enum Stage {
+    /// Its arguments were looked up and are new: its first attempt may start.
+    Next,
+    /// It waits for another row's call.
+    Waiting,
     /// In this attempt.
     Running(u32),
     /// This attempt has timed out and must end before the next one begins.
@@ -248,6 +283,11 @@ impl AttemptRecord {
         self.row.iter().chain(self.others.iter().flatten()).copied()
     }
 
+    /// Another row waits instead of one.
+    fn pass_on(&mut self, from: u32, to: u32) {
+        std::iter::once(&mut self.row).chain(&mut self.others).filter(|place| **place == Some(from)).for_each(|place| *place = Some(to));
+    }
+
     /// This row waits no longer. True: it was the last one that did.
     fn forget(&mut self, row: u32) -> bool {
         let waiting = std::iter::once(&mut self.row).chain(&mut self.others);
@@ -302,6 +342,8 @@ pub struct Machine<B, V> {
     in_order: VecDeque<u32>,
     /// Rows that a drain may hand out.
     ready: ReadyRows<V>,
+    /// If rows share calls.
+    sharing: Option<Box<Sharing<B, V>>>,
     cancellations: Vec<Token>,
     newly_stuck: Vec<Stuck>,
     next_id: u64,
@@ -315,7 +357,7 @@ pub struct Machine<B, V> {
     latency: Histogram,
 }
 
-impl<B: Clone, V: Weigh> Machine<B, V> {
+impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
     pub fn new(settings: Settings) -> Self {
         Machine {
             settings,
@@ -337,6 +379,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
             batch_deadlines: BTreeSet::new(),
             in_order: VecDeque::new(),
             ready: ReadyRows::new(),
+            sharing: None,
             cancellations: Vec::new(),
             newly_stuck: Vec::new(),
             next_id: 0,
@@ -348,6 +391,12 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
             counts: Counts::default(),
             latency: Histogram::default(),
         }
+    }
+
+    /// A machine whose rows share calls, if the settings say so. `write_arguments` tells which rows have equal arguments.
+    pub fn sharing(settings: Settings, write_arguments: WriteArguments<B>) -> Self {
+        let sharing = settings.share.map(|share| Box::new(Sharing::new(share, write_arguments)));
+        Machine { sharing, ..Machine::new(settings) }
     }
 
     pub fn settings(&self) -> &Settings {

@@ -2,7 +2,7 @@
 
 use super::*;
 
-impl<B: Clone, V: Weigh> Machine<B, V> {
+impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
     /// Whether another attempt may run (R4).
     pub(super) fn has_slot(&self) -> bool {
         (self.attempts.len() as u64 - self.counts.stuck) < u64::from(self.settings.allowed_in_flight)
@@ -10,7 +10,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
 
     /// Whether the rows that wait, apart from parts of micro-batches, are enough to start an attempt now.
     pub(super) fn is_gathered(&self) -> bool {
-        let waiting = self.counts.queued + self.due_rows;
+        let waiting = self.due_rows + self.sharing.as_ref().map_or(self.counts.queued, |sharing| sharing.next_rows());
         let Some(gather) = self.settings.gather else { return waiting > 0 };
         let enough = waiting >= gather.rows || self.waiting_bytes >= gather.bytes;
         waiting > 0 && (enough || self.stop.is_some() || !self.has_room() || self.gathered_at().is_some_and(|at| at <= self.now))
@@ -19,7 +19,11 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
     /// When the row that has waited longest stops waiting for others.
     pub(super) fn gathered_at(&self) -> Option<u64> {
         let wait = self.settings.gather?.wait;
-        let queued = self.spans.front().map(|span| self.batches[span.batch].accepted);
+        let queued = match &self.sharing {
+            Some(sharing) => sharing.first().map(|row| self.rows[row].batch),
+            None => self.spans.front().map(|span| span.batch),
+        };
+        let queued = queued.map(|batch| self.batches[batch].accepted);
         let since = [queued, self.due.front().map(|due| due.since)].into_iter().flatten().min()?;
         Some(since.saturating_add(wait))
     }
@@ -28,7 +32,8 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         self.batches[self.rows[row].batch].row_bytes
     }
 
-    /// Takes the next row: one whose pause is over, else one that has not started.
+    /// Takes the next row: one whose pause is over, else one that has not started (and, if rows share calls, has been looked
+    /// up).
     pub(super) fn next_row(&mut self) -> Option<u32> {
         let row = match self.due.pop_front() {
             Some(DueRow { row: (row, _), .. }) => {
@@ -39,6 +44,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
                 self.skip_stale_due();
                 row
             }
+            None if self.sharing.is_some() => self.next_looked_up()?,
             None => {
                 let (batch, index) = self.next_queued()?;
                 self.counts.queued -= 1;
@@ -179,6 +185,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
             begun: self.now,
             deadline,
             stage: Stage::Between,
+            call: NO_CALL,
             outcome: None,
         });
         if self.settings.ordered {
@@ -239,8 +246,17 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
         }
     }
 
-    /// Ends a row in any stage; cancels its attempt if no other row waits for it.
+    /// Ends a row in any stage; cancels its attempt if no other row waits for it. Rows that share its call may end, too.
     pub(super) fn end_row(&mut self, now: u64, row: u32, outcome: Outcome<V>) {
+        if self.rows[row].call == NO_CALL {
+            self.end_alone(now, row, outcome);
+        } else {
+            self.end_sharing(now, row, outcome);
+        }
+    }
+
+    /// As `end_row`, for a row that shares no call, or no longer.
+    pub(super) fn end_alone(&mut self, now: u64, row: u32, outcome: Outcome<V>) {
         match outcome {
             Outcome::Value(_) => self.counts.values += 1,
             Outcome::Error(_) => self.counts.errors += 1,
@@ -274,6 +290,8 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
                 self.part_rows -= 1;
                 self.counts.queued -= 1;
             }
+            Stage::Next => self.no_longer_next(row),
+            Stage::Waiting => self.counts.waiting -= 1,
             Stage::Between => {}
             Stage::Ended => unreachable!("a row ends once"),
         }
@@ -310,6 +328,7 @@ impl<B: Clone, V: Weigh> Machine<B, V> {
     /// Hands on what has come to the front. Must follow every change, except a start, which ends nothing.
     pub(super) fn advance(&mut self) {
         self.skip_stale_due();
+        self.skip_stale_next();
         self.pass_by();
         while let Some(&row) = self.in_order.front().filter(|&&row| matches!(self.rows[row].stage, Stage::Ended)) {
             let outcome = self.rows[row].outcome.take().expect("a row that has ended and waits has an outcome");

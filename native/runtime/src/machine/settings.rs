@@ -16,13 +16,30 @@ pub struct Settings {
     pub max_stuck: u32,
     /// None: each attempt is for one row.
     pub gather: Option<Gather>,
+    /// None: each row has a call of its own.
+    pub share: Option<Share>,
 }
 
 impl Settings {
     /// Whether the machine needs the time of starts and ends.
     pub fn is_timed(&self) -> bool {
-        self.timeout.is_some() || self.deadline.is_some() || self.retry.errors || self.gather.is_some()
+        let expires = self.share.is_some_and(|share| share.ttl.is_some());
+        self.timeout.is_some() || self.deadline.is_some() || self.retry.errors || self.gather.is_some() || expires
     }
+}
+
+/// How rows with equal arguments share a call (R21), and which outcomes are kept for later ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    /// The most outcomes that are kept, and their bytes with those of their arguments.
+    pub entries: u64,
+    pub bytes: u64,
+    /// How long one is kept; None: as long as there is room.
+    pub ttl: Option<u64>,
+    /// Whether errors are kept, too.
+    pub errors: bool,
+    /// Outcomes are kept for later batches, too.
+    pub across_batches: bool,
 }
 
 /// How rows are gathered into micro-batches: an attempt starts when the rows that wait reach one of the limits, or when no

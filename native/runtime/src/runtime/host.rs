@@ -16,7 +16,7 @@ use crate::value::Value;
 use arroyo_udf_abi as abi;
 use std::time::{Duration, Instant};
 
-/// How many rows may wait for an earlier row or for their next attempt before [`Runtime::space`] is 0.
+/// How many rows may wait for an earlier row, for another row's call or for their next attempt before [`Runtime::space`] is 0.
 const MOST_ASIDE: u64 = 16_384;
 
 /// What to do with a batch that was accepted.
@@ -135,8 +135,8 @@ impl Runtime {
     }
 
     /// For a host that sends row by row: how many more rows it may send until all attempts run and one row waits. Rows that
-    /// wait for a drain do not count. Rows that wait for an earlier row or for their next attempt count only once there are
-    /// very many. After the end and after a stop there is always space, so that sends are refused and do not wait.
+    /// wait for a drain do not count. Rows that wait for an earlier row, for another row's call or for their next attempt count
+    /// only once there are very many. After the end and after a stop there is always space, so that sends are refused and do not wait.
     pub fn space(&self) -> u64 {
         let mut state = self.lock();
         self.take_in(&mut state);
@@ -171,7 +171,7 @@ impl Runtime {
     pub fn statistics(&self) -> abi::Statistics {
         let mut state = self.lock();
         self.take_in(&mut state);
-        let (counts, latency) = (state.machine.counts(), state.machine.latency());
+        let (counts, latency, cache) = (state.machine.counts(), state.machine.latency(), state.machine.cache_counts());
         abi::Statistics {
             size: size_of::<abi::Statistics>() as u64,
             accepted: counts.accepted,
@@ -193,6 +193,13 @@ impl Runtime {
             discarded: state.discarded,
             latency: latency.counts,
             latency_max_ns: latency.longest,
+            waiting: counts.waiting,
+            cache_hits: cache.hits,
+            cache_shared: cache.shared,
+            cache_misses: cache.misses,
+            cache_evictions: cache.evictions,
+            cache_entries: cache.entries,
+            cache_bytes: cache.bytes,
         }
     }
 
@@ -280,7 +287,7 @@ impl State {
         // Rows for the attempts that may still start, and for one more that waits.
         let free = u64::from(settings.allowed_in_flight).saturating_sub(counts.running - counts.stuck);
         let rows = settings.gather.map_or(1, |gather| gather.rows);
-        let aside = MOST_ASIDE.saturating_sub(counts.held + counts.backing_off);
+        let aside = MOST_ASIDE.saturating_sub(counts.held + counts.backing_off + counts.waiting);
         (free + 1).saturating_mul(rows).saturating_sub(counts.queued).min(aside)
     }
 }

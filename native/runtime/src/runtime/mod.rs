@@ -174,7 +174,10 @@ impl Runtime {
             rows_timed,
             inbox: Inbox::new(Size { rows: chosen.settings.max_rows, bytes: chosen.settings.max_bytes }),
             state: Mutex::new(State {
-                machine: Machine::new(chosen.settings),
+                machine: Machine::sharing(
+                    chosen.settings,
+                    Box::new(|batch, row, into| batch.write_arguments(&signature.arguments, row, into)),
+                ),
                 remote: None,
                 arrived: Vec::new(),
                 news: false,

@@ -50,6 +50,7 @@ pub fn runtime_with(returns: Layout, change: impl FnOnce(Settings) -> Settings) 
         retry: Retry::NEVER,
         max_stuck: 1,
         gather: None,
+        share: None,
     };
     Runtime::new(Box::leak(Box::new(signature)), Chosen { settings: change(settings), lineage: [1; 16] }).unwrap()
 }

@@ -305,7 +305,11 @@ impl State {
     /// Starts the next attempt, at a seat. The caller keeps the time.
     pub(super) fn start(&mut self, now: u64, seat: usize) -> Option<Attempt> {
         let timeout = self.machine.settings().timeout;
-        let attempt = self.remote.as_mut().map_or_else(|| self.machine.start(now), |remote| remote.start(now, timeout))?;
+        let attempt = self.remote.as_mut().map_or_else(|| self.machine.start(now), |remote| remote.start(now, timeout));
+        if self.machine.settings().share.is_some() && self.has_results() {
+            self.tell_soon(); // rows have ended without a call
+        }
+        let attempt = attempt?;
         self.note_start(attempt.token, seat);
         Some(attempt)
     }

@@ -87,6 +87,7 @@ fn start(plugin: &'static Plugin, message: &[u8]) -> Result<(abi::Handle, &'stat
         batch_size: start.batch_size,
         batch_bytes: if start.batch_size > 0 { NO_LIMIT } else { 0 },
         lineage: start.lineage,
+        deterministic: abi::NO, // the host's machine finds equal arguments
         ..abi::Options::unset()
     };
     let (mut handle, mut error) = (0, abi::Error::empty());

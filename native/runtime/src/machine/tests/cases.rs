@@ -13,6 +13,7 @@ fn machine(ordered: bool, cap: u32, timeout: Option<u64>, retry: Retry) -> Machi
         retry,
         max_stuck: 9,
         gather: None,
+        share: None,
     };
     Machine::new(settings)
 }

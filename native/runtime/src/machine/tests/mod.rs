@@ -1,5 +1,8 @@
 //! Proof of the machine: `simulation.rs` compares it with `model.rs` in random schedules, `cases.rs` tests single rules.
+//! `shared.rs` and `shared_cases.rs` do so for rows that share calls.
 
 mod cases;
 mod model;
+mod shared;
+mod shared_cases;
 mod simulation;

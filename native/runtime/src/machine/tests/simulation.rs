@@ -106,6 +106,7 @@ fn settings() -> impl Strategy<Value = Settings> {
             retry,
             max_stuck,
             gather,
+            share: None,
         },
     )
 }
@@ -405,7 +406,7 @@ fn check_requests(machine: &mut Simulated, model: &mut Model) -> Result<(), Test
     Ok(())
 }
 
-fn cases() -> u32 {
+pub fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(3_000)
 }
 

@@ -1,0 +1,244 @@
+//! Calls by their arguments: those that are made now, with the rows that wait for them, and outcomes that are kept. What the
+//! machine does with them is in `sharing.rs`.
+//!
+//! Guarantees: at most one record for the same arguments; kept outcomes never exceed the limits of [`Share`], and none is
+//! found after its time. A call that is made has a record whatever the limits are: its row is held anyway, so the budget
+//! bounds it (R4).
+//!
+//! Outcomes leave by CLOCK: the one that was kept first goes first, but one that was found since gets another round. Outcomes
+//! whose time is over leave when they are looked for, or in their turn.
+
+use super::list::{Link, Linked, List};
+use super::outcome::{Outcome, Weigh};
+use super::settings::Share;
+use super::slab::Slab;
+use super::{CacheCounts, RowKey};
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+/// What a record takes besides arguments and value, about: the record, its place in the table, two allocations.
+const RECORD_BYTES: u64 = 200;
+
+/// The list of kept outcomes has no times: each goes to its end.
+const LAST: u64 = 0;
+
+#[derive(Debug)]
+pub(super) struct Calls<V> {
+    share: Share,
+    /// By the bytes of the arguments.
+    records: HashMap<Arc<[u8]>, u32>,
+    slab: Slab<Record<V>>,
+    /// Records with outcomes, in the order in which they leave.
+    kept: List,
+    counts: CacheCounts,
+}
+
+#[derive(Debug)]
+struct Record<V> {
+    arguments: Arc<[u8]>,
+    state: State<V>,
+    link: Link,
+}
+
+#[derive(Debug)]
+enum State<V> {
+    Made(Call),
+    Kept {
+        outcome: Outcome<V>,
+        until: u64,
+        bytes: u64,
+        /// It was found since its last turn to leave.
+        found: bool,
+    },
+}
+
+/// A call that is made, or about to be.
+#[derive(Debug)]
+pub(super) struct Call {
+    /// When its latest attempt began; u64::MAX: none has.
+    pub begun: u64,
+    /// The rows that wait for its outcome, in the order in which they came. May hold stale entries.
+    waiting: VecDeque<Waiter>,
+    /// How many of them are not stale.
+    live: usize,
+}
+
+/// A row that waits for another row's call.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Waiter {
+    pub row: RowKey,
+    pub since: u64,
+}
+
+/// What there is for a row's arguments.
+#[derive(Debug)]
+pub(super) enum Found<V> {
+    Kept(Outcome<V>),
+    /// This call is made now.
+    Made(u32),
+    /// Nothing: this call is made from now on, for the row.
+    New(u32),
+}
+
+impl<V> Linked for Record<V> {
+    fn link(&mut self) -> &mut Link {
+        &mut self.link
+    }
+}
+
+impl Call {
+    fn new() -> Call {
+        Call { begun: u64::MAX, waiting: VecDeque::new(), live: 0 }
+    }
+
+    /// Takes the row that has waited longest. `waits` tells a stale entry.
+    pub fn next_waiter(&mut self, waits: impl Fn(RowKey) -> bool) -> Option<Waiter> {
+        while let Some(waiter) = self.waiting.pop_front() {
+            if waits(waiter.row) {
+                self.live -= 1;
+                return Some(waiter);
+            }
+        }
+        None
+    }
+
+    /// A row has ended while it waited. Stale entries never outnumber the others by much.
+    pub fn forget_one(&mut self, waits: impl Fn(RowKey) -> bool) {
+        self.live -= 1;
+        if self.waiting.len() > 2 * self.live + 16 {
+            self.waiting.retain(|waiter| waits(waiter.row));
+        }
+    }
+}
+
+impl<V: Clone + Weigh> Calls<V> {
+    pub fn new(share: Share) -> Calls<V> {
+        Calls { share, records: HashMap::new(), slab: Slab::default(), kept: List::default(), counts: CacheCounts::default() }
+    }
+
+    pub fn share(&self) -> &Share {
+        &self.share
+    }
+
+    pub fn counts(&self) -> CacheCounts {
+        self.counts
+    }
+
+    /// Looks for arguments.
+    pub fn find(&mut self, arguments: &[u8], now: u64) -> Found<V> {
+        if let Some(&number) = self.records.get(arguments) {
+            match &mut self.slab[number].state {
+                State::Made(_) => return Found::Made(number),
+                State::Kept { outcome, until, found, .. } if now < *until => {
+                    *found = true;
+                    self.counts.hits += 1;
+                    return Found::Kept(outcome.clone());
+                }
+                State::Kept { .. } => self.forget(number),
+            }
+        }
+        let arguments: Arc<[u8]> = arguments.into();
+        let number =
+            self.slab.insert(|| Record { arguments: Arc::clone(&arguments), state: State::Made(Call::new()), link: Link::at(LAST) });
+        self.records.insert(arguments, number);
+        self.counts.misses += 1;
+        Found::New(number)
+    }
+
+    /// A call that is made.
+    pub fn call(&mut self, number: u32) -> &mut Call {
+        match &mut self.slab[number].state {
+            State::Made(call) => call,
+            State::Kept { .. } => unreachable!("rows belong to calls that are made"),
+        }
+    }
+
+    /// A row waits for a call.
+    pub fn wait(&mut self, number: u32, waiter: Waiter) {
+        let call = self.call(number);
+        call.waiting.push_back(waiter);
+        call.live += 1;
+        self.counts.shared += 1;
+    }
+
+    /// A call has ended, with an outcome or without. Keeps the outcome if it may be kept, and returns the call.
+    pub fn end(&mut self, number: u32, now: u64, outcome: Option<&Outcome<V>>) -> Call {
+        let until = self.share.ttl.map_or(u64::MAX, |ttl| now.saturating_add(ttl));
+        let bytes = outcome.and_then(|outcome| self.may_keep(number, outcome));
+        let record = &mut self.slab[number];
+        let state = match (outcome, bytes) {
+            (Some(outcome), Some(bytes)) => {
+                let kept = State::Kept { outcome: outcome.clone(), until, bytes, found: false };
+                let made = std::mem::replace(&mut record.state, kept);
+                self.make_room(bytes);
+                self.kept.push(&mut self.slab, number);
+                self.counts.entries += 1;
+                self.counts.bytes += bytes;
+                made
+            }
+            _ => {
+                let made = std::mem::replace(&mut record.state, State::Made(Call::new()));
+                self.remove(number);
+                made
+            }
+        };
+        match state {
+            State::Made(call) => call,
+            State::Kept { .. } => unreachable!("a call ends once"),
+        }
+    }
+
+    /// The bytes of an outcome with its arguments, if it may be kept.
+    fn may_keep(&self, number: u32, outcome: &Outcome<V>) -> Option<u64> {
+        let bytes = match outcome {
+            Outcome::Value(value) => value.bytes(),
+            Outcome::Error(text) if self.share.errors => text.len() as u64,
+            _ => return None,
+        };
+        let bytes = bytes + self.slab[number].arguments.len() as u64 + RECORD_BYTES;
+        (bytes <= self.share.bytes).then_some(bytes)
+    }
+
+    fn make_room(&mut self, bytes: u64) {
+        while self.counts.entries >= self.share.entries || self.counts.bytes + bytes > self.share.bytes {
+            let Some(first) = self.kept.first() else { return };
+            if let State::Kept { found: found @ true, .. } = &mut self.slab[first].state {
+                *found = false;
+                self.kept.remove(&mut self.slab, first);
+                self.kept.push(&mut self.slab, first);
+                continue;
+            }
+            self.forget(first);
+            self.counts.evictions += 1;
+        }
+    }
+
+    /// Drops a kept outcome.
+    fn forget(&mut self, number: u32) {
+        if let State::Kept { bytes, .. } = self.slab[number].state {
+            self.kept.remove(&mut self.slab, number);
+            self.counts.entries -= 1;
+            self.counts.bytes -= bytes;
+        }
+        self.remove(number);
+    }
+
+    /// Drops all kept outcomes.
+    pub fn forget_kept(&mut self) {
+        while let Some(first) = self.kept.first() {
+            self.forget(first);
+        }
+    }
+
+    /// Drops all outcomes and calls: no row belongs to one any more.
+    pub fn clear(&mut self) {
+        self.forget_kept();
+        self.records = HashMap::new();
+        self.slab = Slab::default();
+    }
+
+    fn remove(&mut self, number: u32) {
+        self.records.remove(&self.slab[number].arguments);
+        self.slab.remove(number);
+    }
+}

@@ -1,0 +1,276 @@
+//! Rows with equal arguments (R21): one of them *leads*, which means that its call is made; the others wait for its outcome, or
+//! get one that was kept.
+//!
+//! A row is looked up when an executor asks for an attempt, in the order of acceptance, whether or not an attempt may start:
+//! a row whose outcome is kept does not wait for a slot. What is looked up and new waits for its attempt as any other row.
+//!
+//! Guarantees: the outcome of a call, a value or an error, is that of all rows that wait for it. A leader that is cancelled, or
+//! reaches its own deadline, takes none of them with it: the call goes on for the next one. A call that times out ends the
+//! rows that have waited for all of its latest attempt; of the others, the next one leads a new call. So a row waits no
+//! longer than for the calls that a row without equals would make.
+//!
+//! Costs: a row that is looked up copies its arguments and hashes them; one that leads or waits gets a record then.
+
+use super::calls::{Call, Calls, Found, Waiter};
+use super::*;
+use std::fmt;
+
+/// The most rows that are looked up before an executor's turn goes on: the host waits for the lock meanwhile.
+const AT_ONCE: usize = 1024;
+
+/// Writes the arguments of a row of a batch, such that those of two rows are equal bytes if, and only if, they are equal. False:
+/// they cannot be read, so the row shares no call.
+pub type WriteArguments<B> = Box<dyn Fn(&B, usize, &mut Vec<u8>) -> bool + Send>;
+
+pub(super) struct Sharing<B, V> {
+    write_arguments: WriteArguments<B>,
+    /// Of the row that is looked up; kept, so that it costs no allocation.
+    arguments: Vec<u8>,
+    calls: Calls<V>,
+    /// Rows whose first attempt may start. May hold stale entries; the front never is one.
+    next: VecDeque<RowKey>,
+    /// How many of them are not stale.
+    next_rows: u64,
+}
+
+impl<B, V: fmt::Debug> fmt::Debug for Sharing<B, V> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Sharing").field("calls", &self.calls).field("next", &self.next).finish_non_exhaustive()
+    }
+}
+
+impl<B, V: Clone + Weigh> Sharing<B, V> {
+    pub fn new(share: Share, write_arguments: WriteArguments<B>) -> Self {
+        Sharing { write_arguments, arguments: Vec::new(), calls: Calls::new(share), next: VecDeque::new(), next_rows: 0 }
+    }
+
+    pub fn next_rows(&self) -> u64 {
+        self.next_rows
+    }
+
+    /// The row whose first attempt is the next to start.
+    pub fn first(&self) -> Option<u32> {
+        self.next.front().map(|(row, _)| *row)
+    }
+
+    /// Looks up a row. None: it shares no call.
+    fn find(&mut self, batch: &B, row: usize, now: u64) -> Option<Found<V>> {
+        self.arguments.clear();
+        (self.write_arguments)(batch, row, &mut self.arguments).then(|| self.calls.find(&self.arguments, now))
+    }
+}
+
+/// Whether a row still is in the stage in which it was put into a queue.
+fn is_in<V>(rows: &Slab<Row<V>>, (row, id): RowKey, stage: impl Fn(Stage) -> bool) -> bool {
+    rows.get(row).is_some_and(|row| row.id == id && stage(row.stage))
+}
+
+fn is_waiting<V>(rows: &Slab<Row<V>>, row: RowKey) -> bool {
+    is_in(rows, row, |stage| matches!(stage, Stage::Waiting))
+}
+
+impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
+    /// What became of rows that were looked up.
+    pub fn cache_counts(&self) -> CacheCounts {
+        self.sharing.as_ref().map(|sharing| sharing.calls.counts()).unwrap_or_default()
+    }
+
+    pub(super) fn has_to_look_up(&self) -> bool {
+        self.sharing.is_some() && !self.spans.is_empty()
+    }
+
+    /// Looks up the next rows that have not started.
+    pub(super) fn look_up(&mut self, now: u64) {
+        for _ in 0..AT_ONCE {
+            let Some((batch, index)) = self.next_queued() else { break };
+            let Some(sharing) = &mut self.sharing else { break };
+            let found = sharing.find(&self.batches[batch].payload, index as usize, now);
+            let is_over = self.spans.front().is_none_or(|span| span.batch != batch);
+            if is_over && !sharing.calls.share().across_batches {
+                sharing.calls.forget_kept();
+            }
+            match found {
+                Some(Found::Kept(outcome)) => self.end_looked_up(now, batch, index, outcome),
+                Some(Found::Made(call)) => self.wait_for(now, batch, index, call),
+                Some(Found::New(call)) => self.lead(batch, index, call),
+                None => self.lead(batch, index, NO_CALL),
+            }
+            self.pass_by();
+        }
+    }
+
+    /// A row ends with a kept outcome.
+    fn end_looked_up(&mut self, now: u64, batch: u32, index: u64, outcome: Outcome<V>) {
+        self.counts.queued -= 1;
+        self.waiting_bytes -= self.batches[batch].row_bytes;
+        if !self.in_order.is_empty() {
+            let row = self.begin(batch, index);
+            return self.end_alone(now, row, outcome);
+        }
+        // Nothing is before it: it needs no record.
+        match outcome {
+            Outcome::Value(_) => self.counts.values += 1,
+            _ => self.counts.errors += 1,
+        }
+        let id = self.batches[batch].first_id + index;
+        self.ready.push(batch, Finished { id, attempts: 0, outcome });
+    }
+
+    fn wait_for(&mut self, now: u64, batch: u32, index: u64, call: u32) {
+        self.counts.queued -= 1;
+        self.waiting_bytes -= self.batches[batch].row_bytes;
+        let row = self.begin(batch, index);
+        let record = &mut self.rows[row];
+        (record.stage, record.call) = (Stage::Waiting, call);
+        let waiter = Waiter { row: (row, record.id), since: now };
+        self.counts.waiting += 1;
+        if let Some(sharing) = &mut self.sharing {
+            sharing.calls.wait(call, waiter);
+        }
+    }
+
+    fn lead(&mut self, batch: u32, index: u64, call: u32) {
+        let row = self.begin(batch, index);
+        self.be_next(row, call);
+    }
+
+    /// A row, which is counted as queued, waits for its first attempt and leads a call.
+    fn be_next(&mut self, row: u32, call: u32) {
+        let record = &mut self.rows[row];
+        (record.stage, record.call) = (Stage::Next, call);
+        let Some(sharing) = &mut self.sharing else { return };
+        sharing.next.push_back((row, record.id));
+        sharing.next_rows += 1;
+    }
+
+    /// Takes the first row that was looked up and whose attempt has not started.
+    pub(super) fn next_looked_up(&mut self) -> Option<u32> {
+        let (row, _) = self.sharing.as_mut()?.next.pop_front()?;
+        self.counts.queued -= 1;
+        self.rows[row].stage = Stage::Between;
+        if let Some(sharing) = &mut self.sharing {
+            sharing.next_rows -= 1;
+        }
+        self.skip_stale_next();
+        Some(row)
+    }
+
+    /// A row ends before its first attempt.
+    pub(super) fn no_longer_next(&mut self, row: u32) {
+        self.counts.queued -= 1;
+        self.waiting_bytes -= self.row_bytes(row);
+        if let Some(sharing) = &mut self.sharing {
+            sharing.next_rows -= 1;
+        }
+    }
+
+    /// Restores that the front of `next` is not stale.
+    pub(super) fn skip_stale_next(&mut self) {
+        let Some(sharing) = &mut self.sharing else { return };
+        let is_next = |&row: &RowKey| is_in(&self.rows, row, |stage| matches!(stage, Stage::Next));
+        while sharing.next.front().is_some_and(|row| !is_next(row)) {
+            sharing.next.pop_front();
+        }
+    }
+
+    /// An attempt starts for these rows.
+    pub(super) fn note_attempt(&mut self, now: u64, first: u32, further: &[u32]) {
+        let Some(sharing) = &mut self.sharing else { return };
+        for &row in std::iter::once(&first).chain(further) {
+            let record = &mut self.rows[row];
+            if record.attempts == 0 {
+                record.begun = now;
+            }
+            if record.call != NO_CALL {
+                sharing.calls.call(record.call).begun = now;
+            }
+        }
+    }
+
+    /// Ends a row that leads a call, or waits for one.
+    pub(super) fn end_sharing(&mut self, now: u64, row: u32, outcome: Outcome<V>) {
+        let number = std::mem::replace(&mut self.rows[row].call, NO_CALL);
+        if matches!(self.rows[row].stage, Stage::Waiting) {
+            self.end_alone(now, row, outcome);
+            let rows = &self.rows;
+            if let Some(sharing) = &mut self.sharing {
+                sharing.calls.call(number).forget_one(|row| is_waiting(rows, row));
+            }
+            return;
+        }
+        match outcome {
+            Outcome::Value(_) | Outcome::Error(_) => {
+                let call = self.end_call(number, now, Some(&outcome));
+                self.end_alone(now, row, outcome.clone());
+                self.end_waiters(now, call, &outcome);
+            }
+            Outcome::TimedOut(_) | Outcome::Cancelled => {
+                self.pass_on(now, row, number, &outcome);
+                self.end_alone(now, row, outcome);
+            }
+        }
+    }
+
+    fn end_call(&mut self, number: u32, now: u64, outcome: Option<&Outcome<V>>) -> Option<Call> {
+        let sharing = self.sharing.as_mut()?;
+        let of_no_use = self.spans.is_empty() && !sharing.calls.share().across_batches;
+        Some(sharing.calls.end(number, now, outcome.filter(|_| !of_no_use)))
+    }
+
+    fn end_waiters(&mut self, now: u64, call: Option<Call>, outcome: &Outcome<V>) {
+        let Some(mut call) = call else { return };
+        while let Some(Waiter { row: (row, _), .. }) = call.next_waiter(|row| is_waiting(&self.rows, row)) {
+            self.rows[row].call = NO_CALL;
+            self.end_alone(now, row, outcome.clone());
+        }
+    }
+
+    /// The leader of a call ends without its outcome: the call is that of the next row that waits for it.
+    fn pass_on(&mut self, now: u64, leader: u32, number: u32, outcome: &Outcome<V>) {
+        let timed_out = matches!(outcome, Outcome::TimedOut(Limit::Timeout));
+        loop {
+            let Some(sharing) = &mut self.sharing else { return };
+            let rows = &self.rows;
+            let call = sharing.calls.call(number);
+            let begun = call.begun;
+            let Some(Waiter { row: (heir, _), since }) = call.next_waiter(|row| is_waiting(rows, row)) else {
+                sharing.calls.end(number, now, None);
+                return;
+            };
+            if timed_out && since <= begun {
+                self.rows[heir].call = NO_CALL;
+                self.end_alone(now, heir, outcome.clone());
+                continue;
+            }
+            self.counts.waiting -= 1;
+            if !self.pass_attempt_on(now, leader, heir) {
+                self.counts.queued += 1;
+                self.waiting_bytes += self.row_bytes(heir);
+                self.be_next(heir, number);
+            }
+            return;
+        }
+    }
+
+    /// Lets an open attempt go on for another row. False: there is none.
+    fn pass_attempt_on(&mut self, now: u64, from: u32, to: u32) -> bool {
+        let Stage::Running(slot) = self.rows[from].stage else { return false };
+        if self.attempts[slot].state != AttemptState::Open {
+            return false;
+        }
+        self.attempts[slot].pass_on(from, to);
+        self.rows[from].stage = Stage::Between;
+        let record = &mut self.rows[to];
+        (record.stage, record.attempts, record.begun) = (Stage::Running(slot), 1, now);
+        true
+    }
+
+    /// No row leads a call or waits for one any more, and nothing is kept: the machine is poisoned.
+    pub(super) fn end_all_sharing(&mut self) {
+        let Some(sharing) = &mut self.sharing else { return };
+        sharing.calls.clear();
+        for row in self.rows.keys().collect::<Vec<_>>() {
+            self.rows[row].call = NO_CALL;
+        }
+    }
+}
