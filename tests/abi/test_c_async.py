@@ -80,6 +80,16 @@ def until(runtime: Any, holds: Callable[[Any], bool]) -> None:
         assert not runtime.wait(0.01)
 
 
+def test_r21_rows_with_equal_arguments_are_one_call(functions: Functions, called: Any) -> None:
+    with functions.start("open_call", deterministic=True, cache=10) as runtime:
+        runtime.send(0, pa.array([5, 5]))
+        called(5)
+        assert functions.complete(5)
+        assert drained(runtime, 2) == [(0, "value", 6), (1, "value", 6)]
+        runtime.send(2, pa.array([5]))
+        assert drained(runtime, 1) == [(2, "value", 6)]
+
+
 def test_calls_are_completed_in_any_order_and_come_out_in_theirs(functions: Functions, called: Any) -> None:
     """R5, F3: row 2 is null, so the function is not called."""
     with functions.start("open_call") as runtime:

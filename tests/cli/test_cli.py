@@ -172,6 +172,7 @@ def test_inspect_json(plugin: Path, tmp_path: Path) -> None:
                 "seed": None,
                 "idempotent": False,
                 "max_stuck": 7,
+                "deterministic": False,
             },
             "chosen": ["ordered", "allowed_in_flight", "timeout"],
             "timeout": None,

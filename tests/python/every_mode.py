@@ -29,6 +29,7 @@ FILES = {
     "tests/python/test_call_info.py": 1,
     "tests/python/test_carried.py": 1,
     "tests/python/test_decorators.py": 1,
+    "tests/python/test_deterministic.py": 1,
     "tests/python/test_ended.py": 1,
     "tests/python/test_executor.py": 1,
     "tests/python/test_lifecycle.py": 1,

@@ -64,6 +64,16 @@ pub struct Options {
     pub max_wait: Option<Duration>,
     /// Most bytes of a micro-batch.
     pub batch_bytes: Option<u64>,
+    /// Whether equal arguments give equal values, so that rows that have them share a call.
+    pub deterministic: Option<bool>,
+    /// Most values kept for later rows; only for deterministic functions.
+    pub cache: Option<u64>,
+    /// Most bytes of what is kept, with the arguments.
+    pub cache_bytes: Option<u64>,
+    /// How long a value is kept.
+    pub cache_ttl: Option<Duration>,
+    /// Whether errors are kept, too.
+    pub cache_errors: Option<bool>,
 }
 
 impl Options {
@@ -90,12 +100,17 @@ impl Options {
             backoff_ns: self.backoff.map_or(0, nanoseconds),
             max_backoff_ns: self.max_backoff.map_or(0, nanoseconds),
             seed: self.seed.unwrap_or(0),
-            idempotent: self.idempotent.map_or(0, |yes| if yes { abi::YES } else { abi::NO }),
+            idempotent: self.idempotent.map_or(0, yes_or_no),
             max_stuck: self.max_stuck.unwrap_or(0),
             lineage: self.lineage.unwrap_or_default(),
             batch_size: self.batch_size.unwrap_or(0),
             max_wait_ns: self.max_wait.map_or(0, nanoseconds),
             batch_bytes: self.batch_bytes.unwrap_or(0),
+            deterministic: self.deterministic.map_or(0, yes_or_no),
+            cache: self.cache.unwrap_or(0),
+            cache_bytes: self.cache_bytes.unwrap_or(0),
+            cache_ttl_ns: self.cache_ttl.map_or(0, nanoseconds),
+            cache_errors: self.cache_errors.map_or(0, yes_or_no),
             ..abi::Options::unset()
         }
     }
@@ -129,6 +144,14 @@ impl BatchContext {
             idempotency_keys: self.idempotency_keys.as_ref().map_or(std::ptr::null(), |keys| keys.as_ptr().cast()),
             constants,
         })
+    }
+}
+
+fn yes_or_no(yes: bool) -> u32 {
+    if yes {
+        abi::YES
+    } else {
+        abi::NO
     }
 }
 

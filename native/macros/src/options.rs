@@ -19,25 +19,32 @@ pub struct Attribute {
 
 const KNOWN: &str = "`blocking`, `ordered`, `unordered`, `timeout = \"10s\"`, `allowed_in_flight = 100`, `deadline = \"1m\"`, \
     `max_rows = 16384`, `max_bytes = 67108864`, `max_attempts = 3`, `retry_on = \"timeout, error\"`, `backoff = \"100ms\"`, \
-    `max_backoff = \"10s\"`, `seed = 1`, `idempotent`, `max_stuck = 100` or `volatility = \"stable\"`";
+    `max_backoff = \"10s\"`, `seed = 1`, `idempotent`, `max_stuck = 100`, `deterministic`, `cache = 100000`, \
+    `cache_bytes = 67108864`, `cache_ttl = \"1m\"`, `cache_errors` or `volatility = \"stable\"`";
 const ALREADY_SET: &str = "this option is already set: write it once";
 
 /// Options that are a duration: name, field, example.
-const TIMES: [(&str, &str, &str); 4] = [
+const TIMES: [(&str, &str, &str); 5] = [
     ("timeout", "timeout_ns", "timeout = \"500ms\""),
     ("deadline", "deadline_ns", "deadline = \"1m\""),
     ("backoff", "backoff_ns", "backoff = \"100ms\""),
     ("max_backoff", "max_backoff_ns", "max_backoff = \"10s\""),
+    ("cache_ttl", "cache_ttl_ns", "cache_ttl = \"1m\""),
 ];
 /// Options that are a whole number: name (also of the field), maximum, meaning.
-const NUMBERS: [(&str, u64, &str); 6] = [
+const NUMBERS: [(&str, u64, &str); 8] = [
     ("allowed_in_flight", u32::MAX as u64, "a number of calls"),
     ("max_rows", u64::MAX, "a number of rows"),
     ("max_bytes", u64::MAX, "a number of bytes"),
     ("max_attempts", u16::MAX as u64, "a number of attempts"),
     ("seed", u64::MAX, "a number"),
     ("max_stuck", u32::MAX as u64, "a number of calls"),
+    ("cache", u64::MAX, "a number of values"),
+    ("cache_bytes", u64::MAX, "a number of bytes"),
 ];
+
+/// Options that are chosen by their names, which are also those of their fields.
+const FLAGS: [&str; 3] = ["idempotent", "deterministic", "cache_errors"];
 
 pub fn parse(attribute: TokenStream, is_async: bool) -> Result<Attribute> {
     let place = attribute.span();
@@ -49,7 +56,21 @@ pub fn parse(attribute: TokenStream, is_async: bool) -> Result<Attribute> {
             place,
             "a synchronous function has no options but `volatility`: write `#[udf]`, or `#[udf(blocking, ...)]` if it waits, or `async fn` below it",
         )),
-        _ => Ok(options),
+        _ => check_cache(&options).map_or(Ok(options), |text| Err(Error::new(place, text))),
+    }
+}
+
+/// What is wrong with the choice of a cache.
+fn check_cache(options: &Attribute) -> Option<&'static str> {
+    let is_set = |field: &str| options.fields.iter().any(|(known, _)| *known == field);
+    let keeps = ["cache", "cache_bytes", "cache_ttl_ns", "cache_errors"].into_iter().any(is_set);
+    match is_set("deterministic") {
+        false if keeps => {
+            Some("a cache is for functions that return the same for equal arguments: if this one does, write `deterministic`, too")
+        }
+        true if options.volatility > 1 => Some("`deterministic` and a volatility other than \"immutable\": remove one of the two"),
+        true if keeps && !is_set("cache") => Some("no cache: write how many values it keeps, too, `cache = 100000`"),
+        _ => None,
     }
 }
 
@@ -69,6 +90,9 @@ fn parse_one(meta: &ParseNestedMeta<'_>, options: &mut Attribute) -> Result<()> 
             _ => Err(Error::new(number.span(), format!("{name} is {what}, from 1 to {most}"))),
         };
     }
+    if let Some(field) = FLAGS.iter().find(|known| **known == name) {
+        return set(options, field, 1, meta);
+    }
     match name.as_str() {
         "blocking" if options.blocking => Err(meta.error(ALREADY_SET)),
         "blocking" => {
@@ -82,7 +106,6 @@ fn parse_one(meta: &ParseNestedMeta<'_>, options: &mut Attribute) -> Result<()> 
         }
         "ordered" => set(options, "order", 1, meta),
         "unordered" => set(options, "order", 2, meta),
-        "idempotent" => set(options, "idempotent", 1, meta),
         "retry_on" => {
             let text: LitStr = value(meta, "retry_on = \"timeout, error\"")?;
             let flags = text.value().split(',').try_fold(0, |flags, word| match word.trim() {
@@ -169,7 +192,12 @@ mod tests {
                 max_backoff = "2us",
                 seed = 5,
                 idempotent,
-                max_stuck = 6
+                max_stuck = 6,
+                deterministic,
+                cache = 7,
+                cache_bytes = 8,
+                cache_ttl = "9s",
+                cache_errors
             ),
             true,
         );
@@ -187,6 +215,11 @@ mod tests {
             ("seed", 5),
             ("idempotent", 1),
             ("max_stuck", 6),
+            ("deterministic", 1),
+            ("cache", 7),
+            ("cache_bytes", 8),
+            ("cache_ttl_ns", 9_000_000_000),
+            ("cache_errors", 1),
         ];
         assert_eq!(options.unwrap(), Attribute { fields: expected, ..Attribute::default() });
     }
@@ -219,6 +252,9 @@ mod tests {
         assert!(error(quote!(allowed_in_flight = 0)).contains("from 1"));
         assert!(error(quote!(allowed_in_flight = "2")).contains("write `allowed_in_flight = 100`"));
         assert!(error(quote!(ordered, unordered)).contains("write it once"));
+        assert!(error(quote!(cache = 100)).contains("write `deterministic`, too"));
+        assert!(error(quote!(deterministic, cache_ttl = "1m")).contains("`cache = 100000`"));
+        assert!(error(quote!(deterministic, volatility = "stable")).contains("remove one"));
         assert!(error(quote!(blocking)).contains("must not block"));
         assert!(parse(quote!(blocking, blocking), false).unwrap_err().to_string().contains("write it once"));
         assert!(parse(quote!(ordered), false).unwrap_err().to_string().contains("synchronous"));

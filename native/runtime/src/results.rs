@@ -76,16 +76,17 @@ pub fn failure_text(row: &Finished<Value>, name: &str, settings: &Settings) -> O
         Outcome::Error(text) => Some(row_text(name, row.id, text)),
         Outcome::TimedOut(limit) => {
             let seconds = |limit: Option<u64>| limit.map_or(0.0, |ns| ns as f64 / 1e9);
-            let limit = match limit {
+            let reached = match limit {
                 Limit::Timeout => format!("timeout {} s", seconds(settings.timeout)),
                 Limit::Deadline => format!("row deadline {} s", seconds(settings.deadline)),
                 Limit::BatchDeadline => "deadline of its batch".to_string(),
             };
-            let when = match row.attempts {
-                0 => "before its first attempt".to_string(),
-                attempt => format!("in attempt {attempt}"),
+            let when = match (limit, row.attempts) {
+                (Limit::Timeout, 0) => "in the call of a row with equal arguments".to_string(),
+                (_, 0) => "before its first attempt".to_string(),
+                (_, attempt) => format!("in attempt {attempt}"),
             };
-            Some(row_text(name, row.id, &format!("timed out ({limit}) {when}")))
+            Some(row_text(name, row.id, &format!("timed out ({reached}) {when}")))
         }
         Outcome::Cancelled => Some(row_text(name, row.id, "cancelled")),
     }

@@ -51,6 +51,32 @@ async fn hops(x: i64) -> i64 {
     x
 }
 
+static LOOKED_UP: AtomicUsize = AtomicUsize::new(0);
+
+#[udf(deterministic, cache = 10, cache_ttl = "1h")]
+async fn looked_up(name: String, x: Option<i64>) -> Result<String, String> {
+    LOOKED_UP.fetch_add(1, Ordering::SeqCst);
+    tokio::task::yield_now().await;
+    x.map(|x| format!("{name} {x}")).ok_or(format!("{name}?"))
+}
+
+/// R21
+#[test]
+fn rows_with_equal_arguments_are_one_call() {
+    let started = Started::new("looked_up", options());
+    let columns =
+        [["a", "b", "a", "a", "b"].map(text).into(), [1, 1, 1, 0, 1].map(|x| if x == 0 { Value::Null } else { Value::Fixed(x) }).into()];
+    for first in [0, 5, 10] {
+        assert_eq!(started.send("looked_up", first, &columns), abi::OK);
+        let found = |place: usize| Row::Value(text(["a 1", "b 1"][place]));
+        let rows = [found(0), found(1), found(0), error("looked_up", first + 3, "a?"), found(1)];
+        assert_eq!(started.drain(5), (first..).zip(rows).collect::<Vec<_>>());
+    }
+    assert_eq!(LOOKED_UP.load(Ordering::SeqCst), 2 + 3, "a call for each value, and one in each batch for the error");
+    let counts = started.statistics();
+    assert_eq!((counts.cache_misses, counts.cache_hits + counts.cache_shared, counts.cache_entries), (5, 10, 2));
+}
+
 /// Panics when it is dropped.
 struct Bomb;
 

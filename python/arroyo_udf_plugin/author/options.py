@@ -11,7 +11,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, TypedDict
 
-__all__ = ["OPTIONS", "Options", "StartOptions", "abi_fields", "check", "from_abi", "parse", "unknown_in"]
+__all__ = [
+    "OPTIONS",
+    "Options",
+    "StartOptions",
+    "abi_fields",
+    "check",
+    "check_cache",
+    "from_abi",
+    "parse",
+    "unknown_in",
+]
 
 _FOREVER_NS = 2**64 - 1
 _LONGEST = 1e9  # seconds
@@ -41,6 +51,11 @@ class StartOptions(TypedDict, total=False):
     batch_size: int
     max_wait: float | str
     batch_bytes: int
+    deterministic: bool
+    cache: int
+    cache_bytes: int
+    cache_ttl: float | str
+    cache_errors: bool
 
 
 @dataclass(frozen=True)
@@ -63,6 +78,12 @@ class Options:
         list of results. A call starts once batch_size rows wait,
     max_wait: or once a row has waited this many seconds (default 0.002),
     batch_bytes: or once the waiting rows have this many bytes (default 1 MiB).
+    deterministic: equal arguments give equal values, so rows of a batch that have them share a call, and so do all rows
+        that come while it is made. An error is that of all of them.
+    cache: the most values that are kept for later rows; needs deterministic=True. Default: none.
+    cache_bytes: the most bytes that they take, with their arguments and 200 bytes for each (default 64 MiB).
+    cache_ttl: seconds for which a value is kept; `math.inf`, the default, for as long as there is room.
+    cache_errors: errors are kept, too (default False).
     """
 
     ordered: bool = True
@@ -81,6 +102,11 @@ class Options:
     batch_size: int | None = None
     max_wait: float | None = None
     batch_bytes: int | None = None
+    deterministic: bool = False
+    cache: int | None = None
+    cache_bytes: int | None = None
+    cache_ttl: float | None = None
+    cache_errors: bool | None = None
 
     def __post_init__(self) -> None:
         """Fills in the defaults that depend on other options."""
@@ -88,11 +114,16 @@ class Options:
             if kind is _SECONDS and isinstance(text := getattr(self, name), str):
                 object.__setattr__(self, name, seconds_of(text))
         batched: dict[str, Any] = {"max_wait": 0.002, "batch_bytes": 1 << 20}
-        dependent = (batched if self.batch_size else {}) | {
-            "max_rows": max(4 * self.allowed_in_flight * (self.batch_size or 1), 16_384),
-            "max_attempts": 1 if self.ordered else 3,
-            "max_stuck": self.allowed_in_flight,
-        }
+        cached: dict[str, Any] = {"cache_bytes": 64 << 20, "cache_ttl": math.inf, "cache_errors": False}
+        dependent = (
+            (batched if self.batch_size else {})
+            | (cached if self.cache else {})
+            | {
+                "max_rows": max(4 * self.allowed_in_flight * (self.batch_size or 1), 16_384),
+                "max_attempts": 1 if self.ordered else 3,
+                "max_stuck": self.allowed_in_flight,
+            }
+        )
         for name, value in dependent.items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, value)
@@ -214,6 +245,11 @@ OPTIONS: dict[str, tuple[str, _Kind]] = {
     "batch_size": ("batch_size", _whole(2**32 - 1)),
     "max_wait": ("max_wait_ns", _SECONDS),
     "batch_bytes": ("batch_bytes", _whole(2**64 - 1)),
+    "deterministic": ("deterministic", _flag(1, 2)),
+    "cache": ("cache", _whole(2**64 - 1)),
+    "cache_bytes": ("cache_bytes", _whole(2**64 - 1)),
+    "cache_ttl": ("cache_ttl_ns", _SECONDS),
+    "cache_errors": ("cache_errors", _flag(1, 2)),
 }
 """Name -> field of `arroyo_udf_options`, and the kind of its values."""
 
@@ -224,6 +260,19 @@ def check(name: str, value: object) -> str | None:
         return f"has the unknown option {name!r}; there are {', '.join(OPTIONS)}"
     kind = OPTIONS[name][1]
     return None if kind.fits(value) else f"has {name}={value!r}; write {kind.write}"
+
+
+def check_cache(chosen: Mapping[str, object]) -> str | None:
+    """Says what is wrong with the choice of a cache, for a function with these options; None if it is right."""
+    named = [name for name in ("cache", "cache_bytes", "cache_ttl", "cache_errors") if chosen.get(name)]
+    if named and chosen.get("deterministic") is not True:
+        return (
+            f"has {named[0]}={chosen[named[0]]!r}, and a cache is for functions that return the same for equal "
+            "arguments; if this one does, write deterministic=True, too, else leave it out"
+        )
+    if named and "cache" not in named:
+        return f"has {named[0]}={chosen[named[0]]!r}, but no cache; write how many values it keeps, too: cache=100_000"
+    return None
 
 
 def parse(text: str) -> tuple[str, Any]:

@@ -6,6 +6,7 @@
     @udf(blocking=True)      def         async for the host; each call runs on a thread of a pool
     @udf                     async def   async: called row by row
     @udf(batch_size=100)     async def   async: called with lists of up to 100 rows
+    @udf(deterministic=True) async def   async: called once for rows with equal arguments
 
 For Python the decorated function stays the same: callable, with the same signature and result. types.py reads the
 annotations when the plugin is built. Imports nothing heavy, because every user's source imports this module, in each
@@ -163,6 +164,17 @@ class Udf(Generic[P, R]):
             )
         if of_batches and "batch_size" not in chosen:
             raise self.mistake(f"has {min(of_batches)!r}, which is for micro-batches; write batch_size=100, say, too")
+        if self.starts and chosen:
+            self._check_deterministic(chosen)
+
+    def _check_deterministic(self, chosen: dict[str, Any]) -> None:
+        from .options import check_cache
+
+        if wrong := check_cache(chosen):
+            raise self.mistake(wrong)
+        volatility = chosen.get("volatility", "immutable")
+        if chosen.get("deterministic") is True and volatility != "immutable":
+            raise self.mistake(f"has deterministic=True and volatility={volatility!r}; leave one out")
 
     def _check_option(self, name: str, value: object) -> None:
         from .options import OPTIONS, check

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from ..author.options import abi_fields
+from ..author.options import abi_fields, check_cache
 from ..author.steps import takes_arrays
 from ..author.types import aggregate_signatures, signature
 from ..author.udaf import STEPS, Udaf
@@ -50,6 +50,9 @@ def functions(udfs: Sequence[Udf[..., Any]], aggregates: Sequence[Udaf], block: 
 def _of_udf(udf: Udf[..., Any], block: dict[str, Any]) -> Declared:
     read = signature(udf)
     is_called_by_row = not (udf.starts or udf.gives_rows or udf.vectorized)
+    options = block | udf.chosen if udf.starts else None
+    if options and (wrong := check_cache(options)):
+        raise udf.mistake(wrong)
     timeout = 0 if udf.starts else abi_fields(udf.chosen).get("timeout_ns", 0)
     return Declared(
         name=udf.__name__,
@@ -57,7 +60,7 @@ def _of_udf(udf: Udf[..., Any], block: dict[str, Any]) -> Declared:
         arguments=read.arguments,
         returns=read.returns,
         vectorized=udf.vectorized,
-        options=block | udf.chosen if udf.starts else None,
+        options=options,
         documentation=inspect.cleandoc(udf.function.__doc__ or ""),
         volatility=udf.volatility,
         timeout_ns=0 if timeout == 2**64 - 1 else timeout,

@@ -50,7 +50,7 @@ def command(plugin: Path | None, as_json: bool) -> None:
         words += [function["volatility"]] if function["volatility"] else []
         words += [f"timeout={function['timeout']}"] if function["timeout"] is not None else []
         options = function["options"] or {}
-        words += [f"{key}={options[key]}" for key in function["chosen"]]
+        words += [_word(key, options[key]) for key in function["chosen"]]
         click.echo("    " + ", ".join(words))
         defaults = ", ".join(f"{key}={value}" for key, value in options.items() if key not in function["chosen"])
         if defaults:
@@ -91,6 +91,13 @@ def _list(as_json: bool) -> None:
         for function in functions:
             cells = [f"{function[key]:{width}}" for key, width in zip(function, widths, strict=False)]
             click.echo("  ".join([*cells, function["problem"] or ""]).rstrip())
+
+
+def _word(name: str, value: Any) -> str:
+    """An option that the author has chosen."""
+    if name == "deterministic" and value:
+        return name
+    return f"cache {value:,}" if name == "cache" else f"{name}={value}"
 
 
 def _type(described: dict[str, Any]) -> str:

@@ -176,6 +176,9 @@ def _calls(statistics: Any) -> str:
     names = ("retries", "stuck", "blocked", "left_behind", "discarded")
     counted = {name.replace("_", " "): getattr(statistics, name) for name in names}
     text = ", ".join(f"{count:,} {name}" for name, count in counted.items())
+    if statistics.cache_misses:
+        spared = f"{statistics.cache_hits + statistics.cache_shared:,} rows needed no call of their own"
+        text += f"; {statistics.cache_misses:,} different arguments, {spared}, {statistics.cache_entries:,} values kept"
     latency = statistics.latency
     if latency.rows:
         durations = (duration(latency.p50), duration(latency.p99), duration(latency.max))

@@ -81,6 +81,13 @@ class Statistics:
     blocked: how often the event loop was found blocked. left_behind: Tasks of calls, cancelled at the stop.
     discarded: results that came after their row had ended, or a second time.
     latency: how long rows took.
+
+    Of functions that are deterministic=True:
+    waiting: rows that wait for the call of a row with equal arguments, now.
+    cache_hits: rows that got a value that was kept. cache_shared: rows that have waited for another row's call.
+    cache_misses: rows with arguments for which there was neither, so that a call was made. All from the start.
+    cache_entries, cache_bytes: values that are kept, and what they take with their arguments, now.
+    cache_evictions: values that left to make room, from the start.
     """
 
     accepted: int
@@ -101,6 +108,13 @@ class Statistics:
     left_behind: int
     discarded: int
     latency: Latency
+    waiting: int
+    cache_hits: int
+    cache_shared: int
+    cache_misses: int
+    cache_evictions: int
+    cache_entries: int
+    cache_bytes: int
 
     @classmethod
     def from_abi(cls, counters: Any) -> Self:

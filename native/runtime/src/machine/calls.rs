@@ -1,7 +1,8 @@
 //! Calls by their arguments: those that are made now, with the rows that wait for them, and outcomes that are kept. What the
 //! machine does with them is in `sharing.rs`.
 //!
-//! Guarantees: at most one record for the same arguments; kept outcomes never exceed the limits of [`Share`], and none is
+//! Records are found by a hash of 64 bits. Guarantees: arguments are the same only if all their bytes are; if two have the same
+//! hash, those that come second get no record. At most one record for the same arguments; kept outcomes never exceed the limits of [`Share`], and none is
 //! found after its time. A call that is made has a record whatever the limits are: its row is held anyway, so the budget
 //! bounds it (R4).
 //!
@@ -13,11 +14,16 @@ use super::outcome::{Outcome, Weigh};
 use super::settings::Share;
 use super::slab::Slab;
 use super::{CacheCounts, RowKey};
+use smallvec::SmallVec;
+use std::collections::hash_map::RandomState;
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
+use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 
 /// What a record takes besides arguments and value, about: the record, its place in the table, two allocations.
 const RECORD_BYTES: u64 = 200;
+
+/// Few arguments are longer: a record has them inside, where they cost no further look into memory.
+type Arguments = SmallVec<[u8; 32]>;
 
 /// The list of kept outcomes has no times: each goes to its end.
 const LAST: u64 = 0;
@@ -25,8 +31,9 @@ const LAST: u64 = 0;
 #[derive(Debug)]
 pub(super) struct Calls<V> {
     share: Share,
-    /// By the bytes of the arguments.
-    records: HashMap<Arc<[u8]>, u32>,
+    /// By the hash of the arguments.
+    records: HashMap<u64, u32, BuildHasherDefault<Hashed>>,
+    seed: [u64; 2],
     slab: Slab<Record<V>>,
     /// Records with outcomes, in the order in which they leave.
     kept: List,
@@ -35,7 +42,8 @@ pub(super) struct Calls<V> {
 
 #[derive(Debug)]
 struct Record<V> {
-    arguments: Arc<[u8]>,
+    hash: u64,
+    arguments: Arguments,
     state: State<V>,
     link: Link,
 }
@@ -113,7 +121,15 @@ impl Call {
 
 impl<V: Clone + Weigh> Calls<V> {
     pub fn new(share: Share) -> Calls<V> {
-        Calls { share, records: HashMap::new(), slab: Slab::default(), kept: List::default(), counts: CacheCounts::default() }
+        let random = RandomState::new();
+        Calls {
+            share,
+            records: HashMap::default(),
+            seed: [random.hash_one(0), random.hash_one(1)],
+            slab: Slab::default(),
+            kept: List::default(),
+            counts: CacheCounts::default(),
+        }
     }
 
     pub fn share(&self) -> &Share {
@@ -124,25 +140,30 @@ impl<V: Clone + Weigh> Calls<V> {
         self.counts
     }
 
-    /// Looks for arguments.
-    pub fn find(&mut self, arguments: &[u8], now: u64) -> Found<V> {
-        if let Some(&number) = self.records.get(arguments) {
-            match &mut self.slab[number].state {
-                State::Made(_) => return Found::Made(number),
+    /// Looks for arguments. None: they get no record.
+    #[inline]
+    pub fn find(&mut self, arguments: &[u8], now: u64) -> Option<Found<V>> {
+        let hash = hash(self.seed, arguments);
+        if let Some(&number) = self.records.get(&hash) {
+            let record = &mut self.slab[number];
+            if record.arguments[..] != *arguments {
+                return None;
+            }
+            match &mut record.state {
+                State::Made(_) => return Some(Found::Made(number)),
                 State::Kept { outcome, until, found, .. } if now < *until => {
                     *found = true;
                     self.counts.hits += 1;
-                    return Found::Kept(outcome.clone());
+                    return Some(Found::Kept(outcome.clone()));
                 }
                 State::Kept { .. } => self.forget(number),
             }
         }
-        let arguments: Arc<[u8]> = arguments.into();
-        let number =
-            self.slab.insert(|| Record { arguments: Arc::clone(&arguments), state: State::Made(Call::new()), link: Link::at(LAST) });
-        self.records.insert(arguments, number);
+        let arguments = Arguments::from_slice(arguments);
+        let number = self.slab.insert(|| Record { hash, arguments, state: State::Made(Call::new()), link: Link::at(LAST) });
+        self.records.insert(hash, number);
         self.counts.misses += 1;
-        Found::New(number)
+        Some(Found::New(number))
     }
 
     /// A call that is made.
@@ -233,12 +254,81 @@ impl<V: Clone + Weigh> Calls<V> {
     /// Drops all outcomes and calls: no row belongs to one any more.
     pub fn clear(&mut self) {
         self.forget_kept();
-        self.records = HashMap::new();
+        self.records = HashMap::default();
         self.slab = Slab::default();
     }
 
     fn remove(&mut self, number: u32) {
-        self.records.remove(&self.slab[number].arguments);
+        self.records.remove(&self.slab[number].hash);
         self.slab.remove(number);
+    }
+}
+
+/// The key of a table that is a hash already.
+#[derive(Debug, Default)]
+struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("the keys are numbers");
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// A hash whose bits all depend on all bytes and on the seed, which nobody outside knows. The folded product is that of wyhash
+/// (Wang Yi 2019): three times as fast for short arguments as the hash of the standard library.
+#[inline]
+fn hash(seed: [u64; 2], bytes: &[u8]) -> u64 {
+    let mut hash = seed[0] ^ bytes.len() as u64;
+    let mut chunks = bytes.chunks_exact(16);
+    for chunk in &mut chunks {
+        hash = folded(word(&chunk[..8]) ^ hash, word(&chunk[8..]) ^ seed[1]);
+    }
+    let (low, high) = chunks.remainder().split_at(chunks.remainder().len().min(8));
+    hash = folded(word(low) ^ hash, word(high) ^ seed[1]);
+    folded(hash ^ seed[0], seed[1] | 1)
+}
+
+#[inline]
+fn folded(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    product as u64 ^ (product >> 64) as u64
+}
+
+/// Up to 8 bytes as a number.
+#[inline]
+fn word(bytes: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    word[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn hashes_depend_on_all_bytes_their_number_and_the_seed() {
+        let all = (0..40).flat_map(|length| {
+            let zeros = vec![0u8; length];
+            let changed = (0..8 * length).map(move |bit| {
+                let mut bytes = vec![0u8; length];
+                bytes[bit / 8] |= 1 << (bit % 8);
+                bytes
+            });
+            std::iter::once(zeros).chain(changed)
+        });
+        let hashes: Vec<u64> = all.clone().map(|bytes| hash([1, 2], &bytes)).chain(all.map(|bytes| hash([1, 3], &bytes))).collect();
+        let different = |bits: fn(u64) -> u64| hashes.iter().map(|&hash| bits(hash)).collect::<HashSet<_>>().len();
+        assert_eq!(different(|hash| hash), hashes.len());
+        assert_eq!((different(|hash| hash & 0xff), different(|hash| hash >> 57)), (256, 128), "a table uses low and high bits");
     }
 }

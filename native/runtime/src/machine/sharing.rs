@@ -14,9 +14,10 @@
 use super::calls::{Call, Calls, Found, Waiter};
 use super::*;
 use std::fmt;
+use std::ops::Range;
 
 /// The most rows that are looked up before an executor's turn goes on: the host waits for the lock meanwhile.
-const AT_ONCE: usize = 1024;
+const AT_ONCE: u64 = 1024;
 
 /// Writes the arguments of a row of a batch, such that those of two rows are equal bytes if, and only if, they are equal. False:
 /// they cannot be read, so the row shares no call.
@@ -54,9 +55,14 @@ impl<B, V: Clone + Weigh> Sharing<B, V> {
     }
 
     /// Looks up a row. None: it shares no call.
+    #[inline]
     fn find(&mut self, batch: &B, row: usize, now: u64) -> Option<Found<V>> {
         self.arguments.clear();
-        (self.write_arguments)(batch, row, &mut self.arguments).then(|| self.calls.find(&self.arguments, now))
+        if (self.write_arguments)(batch, row, &mut self.arguments) {
+            self.calls.find(&self.arguments, now)
+        } else {
+            None
+        }
     }
 }
 
@@ -81,28 +87,40 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
 
     /// Looks up the next rows that have not started.
     pub(super) fn look_up(&mut self, now: u64) {
-        for _ in 0..AT_ONCE {
-            let Some((batch, index)) = self.next_queued() else { break };
-            let Some(sharing) = &mut self.sharing else { break };
-            let found = sharing.find(&self.batches[batch].payload, index as usize, now);
-            let is_over = self.spans.front().is_none_or(|span| span.batch != batch);
-            if is_over && !sharing.calls.share().across_batches {
-                sharing.calls.forget_kept();
+        let mut left = AT_ONCE;
+        while let Some(Span { batch, from, to, .. }) = self.spans.front_mut().filter(|_| left > 0) {
+            let (batch, rows) = (*batch, *from..(*from + left).min(*to));
+            left -= rows.end - rows.start;
+            *from = rows.end;
+            if *from == *to {
+                self.spans.pop_front();
             }
-            match found {
-                Some(Found::Kept(outcome)) => self.end_looked_up(now, batch, index, outcome),
-                Some(Found::Made(call)) => self.wait_for(now, batch, index, call),
-                Some(Found::New(call)) => self.lead(batch, index, call),
-                None => self.lead(batch, index, NO_CALL),
+            self.look_up_rows(now, batch, rows);
+            let is_over = self.spans.front().is_none_or(|span| span.batch != batch);
+            if let Some(sharing) = self.sharing.as_mut().filter(|sharing| is_over && !sharing.calls.share().across_batches) {
+                sharing.calls.forget_kept();
             }
             self.pass_by();
         }
     }
 
+    fn look_up_rows(&mut self, now: u64, batch: u32, rows: Range<u64>) {
+        for index in rows {
+            let Some(sharing) = &mut self.sharing else { return };
+            match sharing.find(&self.batches[batch].payload, index as usize, now) {
+                Some(Found::Kept(outcome)) => self.end_looked_up(now, batch, index, outcome),
+                Some(Found::Made(call)) => self.wait_for(now, batch, index, call),
+                Some(Found::New(call)) => self.lead(batch, index, call),
+                None => self.lead(batch, index, NO_CALL),
+            }
+        }
+    }
+
     /// A row ends with a kept outcome.
     fn end_looked_up(&mut self, now: u64, batch: u32, index: u64, outcome: Outcome<V>) {
+        let BatchRecord { first_id, row_bytes, .. } = self.batches[batch];
         self.counts.queued -= 1;
-        self.waiting_bytes -= self.batches[batch].row_bytes;
+        self.waiting_bytes -= row_bytes;
         if !self.in_order.is_empty() {
             let row = self.begin(batch, index);
             return self.end_alone(now, row, outcome);
@@ -112,8 +130,7 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
             Outcome::Value(_) => self.counts.values += 1,
             _ => self.counts.errors += 1,
         }
-        let id = self.batches[batch].first_id + index;
-        self.ready.push(batch, Finished { id, attempts: 0, outcome });
+        self.ready.push(batch, Finished { id: first_id + index, attempts: 0, outcome });
     }
 
     fn wait_for(&mut self, now: u64, batch: u32, index: u64, call: u32) {
