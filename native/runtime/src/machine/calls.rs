@@ -1,23 +1,24 @@
 //! Calls by their arguments: those that are made now, with the rows that wait for them, and outcomes that are kept. What the
 //! machine does with them is in `sharing.rs`.
 //!
-//! Records are found by a hash of 64 bits. Guarantees: arguments are the same only if all their bytes are; if two have the same
-//! hash, those that come second get no record. At most one record for the same arguments; kept outcomes never exceed the limits of [`Share`], and none is
-//! found after its time. A call that is made has a record whatever the limits are: its row is held anyway, so the budget
-//! bounds it (R4).
+//! Guarantees: arguments are the same only if all their bytes are, and have one record at most; kept outcomes never exceed the
+//! limits of [`Share`], and none is found after its time. A call that is made has a record whatever the limits are: its row is
+//! held anyway, so the budget bounds it (R4). Records are found by a hash of 64 bits; where two arguments have the same, those
+//! that come second get no record, and share no call.
 //!
 //! Outcomes leave by CLOCK: the one that was kept first goes first, but one that was found since gets another round. Outcomes
 //! whose time is over leave when they are looked for, or in their turn.
 
+use super::hash::{hash, Hashed};
 use super::list::{Link, Linked, List};
 use super::outcome::{Outcome, Weigh};
 use super::settings::Share;
-use super::slab::Slab;
-use super::{CacheCounts, RowKey};
+use super::slab::{RowKey, Slab};
 use smallvec::SmallVec;
 use std::collections::hash_map::RandomState;
 use std::collections::{HashMap, VecDeque};
-use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
+use std::fmt;
+use std::hash::{BuildHasher, BuildHasherDefault};
 
 /// What a record takes besides arguments and value, about: the record, its place in the table, two allocations.
 const RECORD_BYTES: u64 = 200;
@@ -27,6 +28,65 @@ type Arguments = SmallVec<[u8; 32]>;
 
 /// The list of kept outcomes has no times: each goes to its end.
 const LAST: u64 = 0;
+
+/// Writes the arguments of a row of a batch, such that those of two rows are equal bytes if, and only if, they are equal. False:
+/// they cannot be read, so the row shares no call.
+pub type WriteArguments<B> = Box<dyn Fn(&B, usize, &mut Vec<u8>) -> bool + Send>;
+
+pub(super) struct Sharing<B, V> {
+    write_arguments: WriteArguments<B>,
+    /// Of the row that is looked up; kept, so that it costs no allocation.
+    arguments: Vec<u8>,
+    pub calls: Calls<V>,
+    /// Rows whose first attempt may start. May hold stale entries; the front never is one.
+    pub next: VecDeque<RowKey>,
+    /// How many of them are not stale.
+    pub next_rows: u64,
+}
+
+impl<B, V: fmt::Debug> fmt::Debug for Sharing<B, V> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Sharing").field("calls", &self.calls).field("next", &self.next).finish_non_exhaustive()
+    }
+}
+
+impl<B, V: Clone + Weigh> Sharing<B, V> {
+    pub fn new(share: Share, write_arguments: WriteArguments<B>) -> Self {
+        Sharing { write_arguments, arguments: Vec::new(), calls: Calls::new(share), next: VecDeque::new(), next_rows: 0 }
+    }
+
+    /// The row whose first attempt is the next to start.
+    pub fn first(&self) -> Option<u32> {
+        self.next.front().map(|(row, _)| *row)
+    }
+
+    /// Looks up a row. None: it shares no call.
+    #[inline]
+    pub fn find(&mut self, batch: &B, row: usize, now: u64) -> Option<Found<V>> {
+        self.arguments.clear();
+        if (self.write_arguments)(batch, row, &mut self.arguments) {
+            self.calls.find(&self.arguments, now)
+        } else {
+            None
+        }
+    }
+}
+
+/// What became of rows whose arguments were looked up (R21), and what is kept now.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CacheCounts {
+    /// Rows that got a kept outcome.
+    pub hits: u64,
+    /// Rows that have waited for another row's call.
+    pub shared: u64,
+    /// Rows whose arguments were new.
+    pub misses: u64,
+    /// Kept outcomes that made room for others.
+    pub evictions: u64,
+    /// Outcomes kept now, and their bytes with those of their arguments.
+    pub entries: u64,
+    pub bytes: u64,
+}
 
 #[derive(Debug)]
 pub(super) struct Calls<V> {
@@ -261,74 +321,5 @@ impl<V: Clone + Weigh> Calls<V> {
     fn remove(&mut self, number: u32) {
         self.records.remove(&self.slab[number].hash);
         self.slab.remove(number);
-    }
-}
-
-/// The key of a table that is a hash already.
-#[derive(Debug, Default)]
-struct Hashed(u64);
-
-impl Hasher for Hashed {
-    fn write(&mut self, _: &[u8]) {
-        unreachable!("the keys are numbers");
-    }
-
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
-
-/// A hash whose bits all depend on all bytes and on the seed, which nobody outside knows. The folded product is that of wyhash
-/// (Wang Yi 2019): three times as fast for short arguments as the hash of the standard library.
-#[inline]
-fn hash(seed: [u64; 2], bytes: &[u8]) -> u64 {
-    let mut hash = seed[0] ^ bytes.len() as u64;
-    let mut chunks = bytes.chunks_exact(16);
-    for chunk in &mut chunks {
-        hash = folded(word(&chunk[..8]) ^ hash, word(&chunk[8..]) ^ seed[1]);
-    }
-    let (low, high) = chunks.remainder().split_at(chunks.remainder().len().min(8));
-    hash = folded(word(low) ^ hash, word(high) ^ seed[1]);
-    folded(hash ^ seed[0], seed[1] | 1)
-}
-
-#[inline]
-fn folded(a: u64, b: u64) -> u64 {
-    let product = u128::from(a) * u128::from(b);
-    product as u64 ^ (product >> 64) as u64
-}
-
-/// Up to 8 bytes as a number.
-#[inline]
-fn word(bytes: &[u8]) -> u64 {
-    let mut word = [0; 8];
-    word[..bytes.len()].copy_from_slice(bytes);
-    u64::from_le_bytes(word)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::collections::HashSet;
-
-    #[test]
-    fn hashes_depend_on_all_bytes_their_number_and_the_seed() {
-        let all = (0..40).flat_map(|length| {
-            let zeros = vec![0u8; length];
-            let changed = (0..8 * length).map(move |bit| {
-                let mut bytes = vec![0u8; length];
-                bytes[bit / 8] |= 1 << (bit % 8);
-                bytes
-            });
-            std::iter::once(zeros).chain(changed)
-        });
-        let hashes: Vec<u64> = all.clone().map(|bytes| hash([1, 2], &bytes)).chain(all.map(|bytes| hash([1, 3], &bytes))).collect();
-        let different = |bits: fn(u64) -> u64| hashes.iter().map(|&hash| bits(hash)).collect::<HashSet<_>>().len();
-        assert_eq!(different(|hash| hash), hashes.len());
-        assert_eq!((different(|hash| hash & 0xff), different(|hash| hash >> 57)), (256, 128), "a table uses low and high bits");
     }
 }

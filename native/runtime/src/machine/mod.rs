@@ -9,7 +9,7 @@
 //! |               | rows get another attempt                                                  |
 //! | `rows.rs`     | how a row gets from one stage to the next; how it backs off               |
 //! | `sharing.rs`  | rows with equal arguments: one call, and outcomes that are kept           |
-//! | `calls.rs`    | calls and kept outcomes by their arguments                                |
+//! | `calls.rs`    | calls and kept outcomes by their arguments; `hash.rs`: their hash         |
 //! | `ready.rs`    | rows that wait for the host to take them                                  |
 //! | `outcome.rs`  | types: the ways in which rows end                                         |
 //! | `settings.rs` | limits and retries, each with its final value; the pause before a retry   |
@@ -34,6 +34,7 @@
 
 mod calls;
 mod executor;
+mod hash;
 mod host;
 mod list;
 mod outcome;
@@ -46,13 +47,13 @@ mod slab;
 mod tests;
 
 use crate::histogram::Histogram;
+use calls::Sharing;
+pub use calls::{CacheCounts, WriteArguments};
 use list::{Link, Linked, List};
 pub use outcome::{Finished, Limit, Outcome, Weigh};
 use ready::ReadyRows;
 pub use settings::{Gather, Retry, Settings, Share};
-use sharing::Sharing;
-pub use sharing::WriteArguments;
-use slab::Slab;
+use slab::{RowKey, Slab};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
@@ -149,22 +150,6 @@ pub struct Counts {
     pub waiting: u64,
 }
 
-/// What became of rows whose arguments were looked up (R21), and what is kept now.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct CacheCounts {
-    /// Rows that got a kept outcome.
-    pub hits: u64,
-    /// Rows that have waited for another row's call.
-    pub shared: u64,
-    /// Rows whose arguments were new.
-    pub misses: u64,
-    /// Kept outcomes that made room for others.
-    pub evictions: u64,
-    /// Outcomes kept now, and their bytes with those of their arguments.
-    pub entries: u64,
-    pub bytes: u64,
-}
-
 #[derive(Debug)]
 struct BatchRecord<B> {
     payload: B,
@@ -239,9 +224,6 @@ enum Stage {
     Between,
     Ended,
 }
-
-/// A row's number with its id, which shows whether the number now belongs to another row.
-type RowKey = (u32, u64);
 
 #[derive(Debug)]
 struct DueRow {

@@ -10,7 +10,7 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
 
     /// Whether the rows that wait, apart from parts of micro-batches, are enough to start an attempt now.
     pub(super) fn is_gathered(&self) -> bool {
-        let waiting = self.due_rows + self.sharing.as_ref().map_or(self.counts.queued, |sharing| sharing.next_rows());
+        let waiting = self.due_rows + self.sharing.as_ref().map_or(self.counts.queued, |sharing| sharing.next_rows);
         let Some(gather) = self.settings.gather else { return waiting > 0 };
         let enough = waiting >= gather.rows || self.waiting_bytes >= gather.bytes;
         waiting > 0 && (enough || self.stop.is_some() || !self.has_room() || self.gathered_at().is_some_and(|at| at <= self.now))

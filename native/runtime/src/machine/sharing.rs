@@ -11,60 +11,12 @@
 //!
 //! Costs: a row that is looked up copies its arguments and hashes them; one that leads or waits gets a record then.
 
-use super::calls::{Call, Calls, Found, Waiter};
+use super::calls::{Call, Found, Waiter};
 use super::*;
-use std::fmt;
 use std::ops::Range;
 
 /// The most rows that are looked up before an executor's turn goes on: the host waits for the lock meanwhile.
 const AT_ONCE: u64 = 1024;
-
-/// Writes the arguments of a row of a batch, such that those of two rows are equal bytes if, and only if, they are equal. False:
-/// they cannot be read, so the row shares no call.
-pub type WriteArguments<B> = Box<dyn Fn(&B, usize, &mut Vec<u8>) -> bool + Send>;
-
-pub(super) struct Sharing<B, V> {
-    write_arguments: WriteArguments<B>,
-    /// Of the row that is looked up; kept, so that it costs no allocation.
-    arguments: Vec<u8>,
-    calls: Calls<V>,
-    /// Rows whose first attempt may start. May hold stale entries; the front never is one.
-    next: VecDeque<RowKey>,
-    /// How many of them are not stale.
-    next_rows: u64,
-}
-
-impl<B, V: fmt::Debug> fmt::Debug for Sharing<B, V> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Sharing").field("calls", &self.calls).field("next", &self.next).finish_non_exhaustive()
-    }
-}
-
-impl<B, V: Clone + Weigh> Sharing<B, V> {
-    pub fn new(share: Share, write_arguments: WriteArguments<B>) -> Self {
-        Sharing { write_arguments, arguments: Vec::new(), calls: Calls::new(share), next: VecDeque::new(), next_rows: 0 }
-    }
-
-    pub fn next_rows(&self) -> u64 {
-        self.next_rows
-    }
-
-    /// The row whose first attempt is the next to start.
-    pub fn first(&self) -> Option<u32> {
-        self.next.front().map(|(row, _)| *row)
-    }
-
-    /// Looks up a row. None: it shares no call.
-    #[inline]
-    fn find(&mut self, batch: &B, row: usize, now: u64) -> Option<Found<V>> {
-        self.arguments.clear();
-        if (self.write_arguments)(batch, row, &mut self.arguments) {
-            self.calls.find(&self.arguments, now)
-        } else {
-            None
-        }
-    }
-}
 
 /// Whether a row still is in the stage in which it was put into a queue.
 fn is_in<V>(rows: &Slab<Row<V>>, (row, id): RowKey, stage: impl Fn(Stage) -> bool) -> bool {

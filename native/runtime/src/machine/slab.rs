@@ -2,6 +2,9 @@
 
 use std::ops::{Index, IndexMut};
 
+/// A row's number with its id, which shows whether the number now belongs to another row.
+pub type RowKey = (u32, u64);
+
 #[derive(Debug)]
 pub struct Slab<T> {
     entries: Vec<Option<T>>,
