@@ -276,6 +276,10 @@ typedef struct arroyo_udf_options {
   uint64_t cache_bytes;       /* most bytes of what is kept, with the arguments and 200 for each value; default 64 MiB */
   uint64_t cache_ttl_ns;      /* how long a value is kept, from the end of its call; default, and UINT64_MAX: as long as
                                  there is room */
+  uint32_t rate;              /* most attempts that start in any time of rate_seconds, evenly paced; calls for parts
+                                 of a micro-batch count, too. Started functions of one plugin's library, in one
+                                 process, share it by name and rate; default no limit */
+  uint32_t rate_seconds;      /* default 1 */
 } arroyo_udf_options;
 
 /* One function. Its schemas are constants of the plugin with a NULL release: copy them for code that releases them.
@@ -361,7 +365,7 @@ typedef struct arroyo_udf_statistics {
   /* Histogram of the time from the start of a row's first attempt to the row's end, including pauses. latency[i][j]
    * counts rows that took at least (i == 0 ? j : (4 + j) << (i - 1)) * 1,024 ns, and less than the lower bound of the
    * next bucket; the last bucket has no upper bound. Cancelled rows are not counted. Nothing is counted unless a
-   * timeout, a deadline, max_wait_ns or retries of errors are set: otherwise the runtime does not read the clock. */
+   * timeout, a deadline, max_wait_ns, a rate or retries of errors are set: otherwise the runtime does not read the clock. */
   uint64_t latency[32][4];
   uint64_t latency_max_ns; /* longest such time */
   /* Of deterministic functions: */
@@ -372,6 +376,7 @@ typedef struct arroyo_udf_statistics {
   uint64_t cache_evictions; /* values that left to make room */
   uint64_t cache_entries;   /* now: values kept */
   uint64_t cache_bytes;     /* now: their bytes, counted as for the option */
+  uint64_t paced;     /* attempts that had to wait for the rate */
 } arroyo_udf_statistics;
 
 /* ---- The table ------------------------------------------------------------------------------------------------- */

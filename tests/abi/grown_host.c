@@ -97,7 +97,7 @@ static void use_send(arroyo_udf_handle handle) {
 static void use_statistics(arroyo_udf_handle handle) {
   arroyo_udf_statistics statistics = {.size = sizeof statistics, .later = OURS};
   print("statistics", table->statistics(handle, &statistics, &error));
-  printf("filled in: %d %d, accepted: %d\n", (int)(statistics.size == ARROYO_UDF_STATISTICS_SIZE_1),
+  printf("filled in: %d %d, accepted: %d\n", (int)(statistics.size == sizeof statistics - sizeof statistics.later),
          (int)statistics.later, (int)statistics.accepted);
   statistics = (arroyo_udf_statistics){.size = ARROYO_UDF_STATISTICS_SIZE_1 - 1};
   print("small statistics", table->statistics(handle, &statistics, &error));

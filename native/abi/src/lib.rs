@@ -194,6 +194,8 @@ pub struct Options {
     pub cache: u64,
     pub cache_bytes: u64,
     pub cache_ttl_ns: u64,
+    pub rate: u32,
+    pub rate_seconds: u32,
 }
 
 impl Options {
@@ -223,6 +225,8 @@ impl Options {
             cache: 0,
             cache_bytes: 0,
             cache_ttl_ns: 0,
+            rate: 0,
+            rate_seconds: 0,
         }
     }
 }
@@ -317,6 +321,7 @@ pub struct Statistics {
     pub cache_evictions: u64,
     pub cache_entries: u64,
     pub cache_bytes: u64,
+    pub paced: u64,
 }
 
 pub type DescribeFn = unsafe extern "C" fn() -> *const Descriptor;

@@ -38,6 +38,8 @@ pub struct Options {
     pub timeout: Option<Duration>,
     /// Of a row, with its time in the queue and all attempts; `Duration::MAX`: none.
     pub deadline: Option<Duration>,
+    /// Most attempts that start in a time: so many, in so many seconds.
+    pub rate: Option<(u32, u32)>,
     /// Most rows held: waiting, running or not drained.
     pub max_rows: Option<u64>,
     /// Most bytes of the batches held.
@@ -111,6 +113,8 @@ impl Options {
             cache_bytes: self.cache_bytes.unwrap_or(0),
             cache_ttl_ns: self.cache_ttl.map_or(0, nanoseconds),
             cache_errors: self.cache_errors.map_or(0, yes_or_no),
+            rate: self.rate.map_or(0, |(starts, _)| starts),
+            rate_seconds: self.rate.map_or(0, |(_, seconds)| seconds),
             ..abi::Options::unset()
         }
     }

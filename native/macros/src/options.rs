@@ -18,9 +18,10 @@ pub struct Attribute {
 }
 
 const KNOWN: &str = "`blocking`, `ordered`, `unordered`, `timeout = \"10s\"`, `allowed_in_flight = 100`, `deadline = \"1m\"`, \
-    `max_rows = 16384`, `max_bytes = 67108864`, `max_attempts = 3`, `retry_on = \"timeout, error\"`, `backoff = \"100ms\"`, \
-    `max_backoff = \"10s\"`, `seed = 1`, `idempotent`, `max_stuck = 100`, `deterministic`, `cache = 100000`, \
-    `cache_bytes = 67108864`, `cache_ttl = \"1m\"`, `cache_errors` or `volatility = \"stable\"`";
+    `rate = \"500/s\"`, `max_rows = 16384`, `max_bytes = 67108864`, `max_attempts = 3`, `retry_on = \"timeout, error\"`, \
+    `backoff = \"100ms\"`, `max_backoff = \"10s\"`, `seed = 1`, `idempotent`, `max_stuck = 100`, `deterministic`, \
+    `cache = 100000`, `cache_bytes = 67108864`, `cache_ttl = \"1m\"`, `cache_errors` or `volatility = \"stable\"`";
+const SECOND: u64 = 1_000_000_000;
 const ALREADY_SET: &str = "this option is already set: write it once";
 
 /// Options that are a duration: name, field, example.
@@ -116,8 +117,26 @@ fn parse_one(meta: &ParseNestedMeta<'_>, options: &mut Attribute) -> Result<()> 
             let flags = flags.ok_or_else(|| Error::new(text.span(), "retry_on is \"timeout\", \"error\" or \"timeout, error\""))?;
             set(options, "retry_on", flags, meta)
         }
+        "rate" => {
+            let text: LitStr = value(meta, "rate = \"500/s\"")?;
+            let (starts, seconds) = rate(&text.value()).map_err(|what| Error::new(text.span(), format!("rate is {what}")))?;
+            set(options, "rate", starts, meta)?;
+            set(options, "rate_seconds", seconds, meta)
+        }
         _ => Err(meta.error(format!("unknown option `{name}`: write {KNOWN}"))),
     }
+}
+
+/// Starts, and in how many seconds.
+fn rate(text: &str) -> std::result::Result<(u64, u64), String> {
+    let fits = |number: &u64| (1..=u64::from(u32::MAX)).contains(number);
+    let split = text.split_once('/').map(|(starts, time)| (starts.trim().parse().ok(), time.trim()));
+    let time =
+        |time: &str| if time.starts_with(|c: char| c.is_ascii_digit()) { nanoseconds(time) } else { nanoseconds(&format!("1{time}")) };
+    let known = split.and_then(|(starts, window)| Some((starts?, time(window).ok().filter(|window| window % SECOND == 0)? / SECOND)));
+    known.filter(|(starts, seconds)| fits(starts) && fits(seconds)).ok_or_else(|| {
+        format!("a number of calls for a time of whole seconds, such as \"500/s\", \"30/min\" or \"100/15min\", not \"{text}\"")
+    })
 }
 
 /// A value of the header's enum.
@@ -151,7 +170,7 @@ fn nanoseconds(text: &str) -> std::result::Result<u64, String> {
         "us" | "µs" | "micros" => Some(1_000),
         "ms" | "millis" => Some(1_000_000),
         "s" | "secs" | "seconds" => Some(1_000_000_000),
-        "m" | "mins" | "minutes" => Some(60_000_000_000),
+        "m" | "min" | "mins" | "minutes" => Some(60_000_000_000),
         "h" | "hrs" | "hours" => Some(3_600_000_000_000_u64),
         _ => None,
     };
@@ -184,6 +203,7 @@ mod tests {
                 timeout = "10ms",
                 allowed_in_flight = 7,
                 deadline = "1m",
+                rate = "30/min",
                 max_rows = 2,
                 max_bytes = 3,
                 max_attempts = 4,
@@ -206,6 +226,8 @@ mod tests {
             ("timeout_ns", 10_000_000),
             ("allowed_in_flight", 7),
             ("deadline_ns", 60_000_000_000),
+            ("rate", 30),
+            ("rate_seconds", 60),
             ("max_rows", 2),
             ("max_bytes", 3),
             ("max_attempts", 4),
@@ -241,12 +263,22 @@ mod tests {
         }
     }
 
+    #[test]
+    fn rates_are_read() {
+        let all = ["500/s", "30 / min", "1/h", "100/15min", "4294967295/10s"].map(|text| rate(text).unwrap());
+        assert_eq!(all, [(500, 1), (30, 60), (1, 3_600), (100, 900), (4_294_967_295, 10)]);
+        for text in ["", "500", "/s", "0/s", "500/", "500/ms", "1.5/s", "500/0s", "500/fortnight", "4294967296/s"] {
+            assert!(rate(text).is_err(), "{text}");
+        }
+    }
+
     /// F5
     #[test]
     fn mistakes_say_what_to_write() {
         assert!(error(quote!(retry_on = "always")).contains("retry_on is"));
         assert!(error(quote!(max_attempts = 65536)).contains("from 1 to 65535"));
         assert!(error(quote!(retries = 3)).starts_with("unknown option `retries`: write `blocking`, `ordered`"));
+        assert!(error(quote!(rate = "500")).contains("such as \"500/s\""));
         assert!(error(quote!(timeout = 10)).contains("write `timeout = \"500ms\"`"));
         assert!(error(quote!(timeout)).contains("write `timeout = \"500ms\"`"));
         assert!(error(quote!(allowed_in_flight = 0)).contains("from 1"));

@@ -12,6 +12,7 @@
 //! | [`runtime`] | one started function: the machine under its mutex; the host's side, the executor's side, wake-ups |
 //! | [`machine`] | rows, order, cap, budget, deadlines, cancel, stop: no I/O, time is an argument                 |
 //! | [`histogram`] | how long rows took                                                                          |
+//! | [`rates`]   | budgets of rate that started functions of one name share                                      |
 //! | [`options`] | options of host and author, and defaults -> the machine's settings                             |
 //! | [`limits`]  | time limits that no option changes                                                            |
 //! | [`log`]     | where a runtime reports what belongs to no row                                                |
@@ -56,6 +57,7 @@ pub mod memory;
 pub mod options;
 pub mod panics;
 pub mod pool;
+pub mod rates;
 pub mod results;
 pub mod retired;
 pub mod runtime;

@@ -1,7 +1,7 @@
 //! Options -> the machine's settings: those of a start win over those of the author, and those over the defaults (R4-R8).
 
 use crate::failure::Failure;
-use crate::machine::{Gather, Retry, Settings, Share};
+use crate::machine::{Gather, Rate, Retry, Settings, Share};
 use crate::timer::now;
 use arroyo_udf_abi as abi;
 use std::collections::hash_map::RandomState;
@@ -46,6 +46,10 @@ pub fn choose(start: &abi::Options, author: &abi::Options, name: &str) -> Result
         wait: pick(|o| o.max_wait_ns, SECOND / 500),
     });
     let share = share(start, author, name)?;
+    let rate = [start, author]
+        .into_iter()
+        .find(|options| options.rate != 0)
+        .map(|options| Rate { starts: options.rate, window: u64::from(options.rate_seconds.max(1)) * SECOND });
     let lineage = [start.lineage, author.lineage].into_iter().find(|l| *l != [0; 16]).unwrap_or_else(random);
 
     Ok(Chosen {
@@ -68,6 +72,7 @@ pub fn choose(start: &abi::Options, author: &abi::Options, name: &str) -> Result
             max_stuck: pick(|o| o.max_stuck.into(), allowed_in_flight.into()) as u32,
             gather,
             share,
+            rate,
         },
         lineage,
     })
@@ -180,6 +185,14 @@ mod tests {
         assert!(share(cached(3), unset()).unwrap_err().text.contains("ARROYO_UDF_YES or ARROYO_UDF_NO"));
         let of_batches = share(unset(), abi::Options { deterministic: abi::YES, ..unset() }).unwrap();
         assert_eq!(of_batches.map(|share| share.across_batches), Some(false));
+    }
+
+    #[test]
+    fn r22_a_rate_is_chosen_as_a_whole() {
+        let author = abi::Options { rate: 500, rate_seconds: 60, ..abi::Options::unset() };
+        let rate = |start| choose(&start, &author, "f").unwrap().settings.rate;
+        assert_eq!(rate(abi::Options::unset()), Some(Rate { starts: 500, window: 60 * SECOND }));
+        assert_eq!(rate(abi::Options { rate: 7, ..abi::Options::unset() }), Some(Rate { starts: 7, window: SECOND }));
     }
 
     #[test]

@@ -1,5 +1,5 @@
 """The options of async functions, with the same names in the decorator, the block at the head of a source, `start` and
-the command line. Rules R4 to R8 of docs/semantics.md define them; `OPTIONS` is their one table.
+the command line. Rules R4 to R8, R21 and R22 of docs/semantics.md define them; `OPTIONS` is their one table.
 
 A choice is a dict from names to values. An option that the host does not choose at `start` has the decorator's value,
 else the block's, else the default. Imports nothing heavy, because every user's source imports this module.
@@ -39,6 +39,7 @@ class StartOptions(TypedDict, total=False):
     allowed_in_flight: int
     timeout: float | str
     deadline: float | str
+    rate: str
     max_rows: int
     max_bytes: int
     max_attempts: int
@@ -66,6 +67,8 @@ class Options:
     allowed_in_flight: the most attempts that run at once.
     timeout: seconds for one attempt, from its start; `math.inf` for none.
     deadline: seconds for a row, including waiting and all attempts; `math.inf` for none.
+    rate: the most attempts that start in any such time, evenly paced: "500/s", "30/min", "100/15min"; None for any
+        number. Functions of one name and rate that are started in one process share it.
     max_rows, max_bytes: limits of held rows (waiting, running, or not drained). At one of them `send` finds no room.
         Default of max_rows: the larger of 4 * allowed_in_flight (times batch_size) and 16,384.
     max_attempts: attempts per row. Default: 1 if ordered, else 3.
@@ -90,6 +93,7 @@ class Options:
     allowed_in_flight: int = 100
     timeout: float = 10.0
     deadline: float = math.inf
+    rate: str | None = None
     max_rows: int | None = None
     max_bytes: int = 64 << 20
     max_attempts: int | None = None
@@ -131,13 +135,16 @@ class Options:
 
 @dataclass(frozen=True)
 class _Kind:
-    """A kind of values: how they are checked, and converted to the ABI (0: not chosen), from it and from text."""
+    """A kind of values: how they are checked, and converted to the ABI (0: not chosen), from it and from text.
+
+    An option that is several fields there has a tuple of numbers, one for each.
+    """
 
     fits: Callable[[Any], bool]
     write: str
     """What to write instead of a value that does not fit."""
-    to_abi: Callable[[Any], int]
-    from_abi: Callable[[int], Any]
+    to_abi: Callable[[Any], Any]
+    from_abi: Callable[[Any], Any]
     from_text: Callable[[str], Any]
 
 
@@ -228,11 +235,39 @@ def _retry_on() -> _Kind:
     )
 
 
-OPTIONS: dict[str, tuple[str, _Kind]] = {
+def _rate_of(text: str) -> tuple[int, int]:
+    """Converts "500/s", "30/min" or "100/15min" to starts and seconds. Raises ValueError for other texts."""
+    match = re.fullmatch(r"(\d+) ?/ ?(\d*) ?([a-z]+)", text)
+    seconds = seconds_of(f"{match[2] or 1}{match[3]}") if match else 0.0
+    if match is None or not (seconds.is_integer() and 1 <= seconds < 2**32 and 1 <= int(match[1]) < 2**32):
+        raise ValueError(text)
+    return int(match[1]), int(seconds)
+
+
+def _rate() -> _Kind:
+    def fits(value: Any) -> bool:
+        try:
+            return isinstance(value, str) and bool(_rate_of(value))
+        except ValueError:
+            return False
+
+    def from_abi(numbers: tuple[int, int]) -> str:
+        starts, seconds = numbers[0], numbers[1] or 1
+        unit, length = next((unit, length) for unit, length in _RATE_UNITS.items() if seconds % length == 0)
+        return f"{starts}/{seconds // length if seconds > length else ''}{unit}"
+
+    return _Kind(fits, "a text such as '500/s', '30/min' or '100/15min'", _rate_of, from_abi, str)
+
+
+_RATE_UNITS = {"d": 86_400, "h": 3600, "min": 60, "s": 1}
+
+
+OPTIONS: dict[str, tuple[str | tuple[str, ...], _Kind]] = {
     "ordered": ("order", _flag(1, 2)),
     "allowed_in_flight": ("allowed_in_flight", _whole(2**32 - 1)),
     "timeout": ("timeout_ns", _SECONDS),
     "deadline": ("deadline_ns", _SECONDS),
+    "rate": (("rate", "rate_seconds"), _rate()),
     "max_rows": ("max_rows", _whole(2**64 - 1)),
     "max_bytes": ("max_bytes", _whole(2**64 - 1)),
     "max_attempts": ("max_attempts", _whole(2**16 - 1)),
@@ -251,7 +286,7 @@ OPTIONS: dict[str, tuple[str, _Kind]] = {
     "cache_ttl": ("cache_ttl_ns", _SECONDS),
     "cache_errors": ("cache_errors", _flag(1, 2)),
 }
-"""Name -> field of `arroyo_udf_options`, and the kind of its values."""
+"""Name -> field or fields of `arroyo_udf_options`, and the kind of its values."""
 
 
 def check(name: str, value: object) -> str | None:
@@ -293,20 +328,36 @@ def parse(text: str) -> tuple[str, Any]:
 
 def abi_fields(chosen: Mapping[str, Any]) -> dict[str, int]:
     """Converts a choice to fields of `arroyo_udf_options` and their numbers."""
-    return {OPTIONS[name][0]: OPTIONS[name][1].to_abi(value) for name, value in chosen.items()}
+    numbers: dict[str, int] = {}
+    for name, value in chosen.items():
+        field, kind = OPTIONS[name]
+        if isinstance(field, str):
+            numbers[field] = kind.to_abi(value)
+        else:
+            numbers |= zip(field, kind.to_abi(value), strict=True)
+    return numbers
+
+
+def _numbers(struct: Any, field: str | tuple[str, ...]) -> Any:
+    """What an `arroyo_udf_options` has for an option; None: it is not chosen."""
+    if isinstance(field, str):
+        return getattr(struct, field) or None
+    numbers = tuple(getattr(struct, part) for part in field)
+    return numbers if any(numbers) else None
 
 
 def from_abi(struct: Any) -> dict[str, Any]:
     """Reads the choice from an `arroyo_udf_options`; fields that are 0 are not chosen."""
-    fields = ((name, kind, getattr(struct, field)) for name, (field, kind) in OPTIONS.items())
-    return {name: kind.from_abi(value) for name, kind, value in fields if value}
+    fields = ((name, kind, _numbers(struct, field)) for name, (field, kind) in OPTIONS.items())
+    return {name: kind.from_abi(numbers) for name, kind, numbers in fields if numbers is not None}
 
 
 def unknown_in(struct: Any) -> str | None:
     """Says which field of an `arroyo_udf_options` has a number without a meaning; None if there is none."""
     for name, (field, kind) in OPTIONS.items():
-        if number := getattr(struct, field):
-            value = kind.from_abi(number)
-            if not kind.fits(value) or (kind is not _SECONDS and kind.to_abi(value) != number):
-                return f"its option {name} is {number}, which has no meaning"
+        if (numbers := _numbers(struct, field)) is not None:
+            value = kind.from_abi(numbers)
+            is_exact = isinstance(field, str) and kind is not _SECONDS
+            if not kind.fits(value) or (is_exact and kind.to_abi(value) != numbers):
+                return f"its option {name} is {numbers}, which has no meaning"
     return None

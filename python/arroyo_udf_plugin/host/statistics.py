@@ -16,7 +16,7 @@ _UNIT = 1024e-9  # seconds
 class Latency:
     """How long rows took, from the start of their first call to their end, with all calls and pauses.
 
-    Cancelled rows are not counted. Nothing is counted unless a timeout, deadline, max_wait or error retry is set,
+    Cancelled rows are not counted. Nothing is counted unless a timeout, deadline, rate, max_wait or error retry is set,
     because otherwise the runtime does not read the clock.
 
     counts: rows per bucket; bucket i begins at `bound(i)` seconds, and each is at most a quarter wider than its start.
@@ -79,6 +79,7 @@ class Statistics:
     ready: ended rows that can be drained, now. stuck: calls that ignore their cancellation, now.
     retries: calls after a row's first. wake_ups: how often the executor was woken.
     blocked: how often the event loop was found blocked. left_behind: Tasks of calls, cancelled at the stop.
+    paced: calls that had to wait for the function's `rate`.
     discarded: results that came after their row had ended, or a second time.
     latency: how long rows took.
 
@@ -107,6 +108,7 @@ class Statistics:
     blocked: int
     left_behind: int
     discarded: int
+    paced: int
     latency: Latency
     waiting: int
     cache_hits: int

@@ -304,7 +304,7 @@ Waiting: an async function.
   Usage: arroyo-udf run [OPTIONS] PLUGIN[:FUNCTION] INPUT...
   Try 'arroyo-udf run --help' for help.
   
-  Error: --option has the unknown option 'time_out'; there are ordered, allowed_in_flight, timeout, deadline, max_rows, max_bytes, max_attempts, retry_on, backoff, max_backoff, seed, idempotent, max_stuck, batch_size, max_wait, batch_bytes, deterministic, cache, cache_bytes, cache_ttl, cache_errors
+  Error: --option has the unknown option 'time_out'; there are ordered, allowed_in_flight, timeout, deadline, rate, max_rows, max_bytes, max_attempts, retry_on, backoff, max_backoff, seed, idempotent, max_stuck, batch_size, max_wait, batch_bytes, deterministic, cache, cache_bytes, cache_ttl, cache_errors
   [2]
   $ arroyo-udf run libslow.so few.csv --out waited.csv --option timeout=2s
   Error: slow.wait, few.csv, row 4: timed out (timeout 2 s) in attempt 1

@@ -5,16 +5,24 @@ use super::*;
 impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
     /// Whether `start` would open an attempt, or look rows up.
     pub fn can_start(&self) -> bool {
-        self.may_open() || self.has_to_look_up()
+        self.has_to_look_up() || self.wants_start() && self.paced.as_ref().is_none_or(|paced| paced.opens <= self.now)
     }
 
-    /// Whether `start` would open an attempt, without looking rows up.
-    fn may_open(&self) -> bool {
+    /// Whether `start` would open an attempt, without looking rows up, whatever the budget of rate allows.
+    fn wants_start(&self) -> bool {
         self.has_slot() && (self.part_rows > 0 || self.is_gathered())
     }
 
+    /// Whether the budget of rate makes the next start wait.
+    fn must_wait(&mut self, now: u64) -> bool {
+        let Some(is_new) = self.paced.as_mut().and_then(|paced| paced.refuses(now)) else { return false };
+        self.counts.paced += u64::from(is_new);
+        true
+    }
+
     /// Opens the next attempt, if one may run now: first for a part of a failed micro-batch, then for rows whose pause is
-    /// over, then for rows that have not started. Its timeout counts from `now`, or from [`Machine::call_began`].
+    /// over, then for rows that have not started. None, too: the budget of rate makes it wait. Its timeout counts from `now`,
+    /// or from [`Machine::call_began`].
     ///
     /// If rows share calls, this looks rows up first: they may end, and there may be no attempt to open although
     /// `can_start` held.
@@ -23,7 +31,7 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
         if self.has_to_look_up() {
             self.look_up(now);
         }
-        if !self.may_open() {
+        if !self.wants_start() || self.must_wait(now) {
             return None;
         }
         let mut further = Vec::new();
@@ -175,9 +183,10 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
         consider(self.row_deadlines.first().map(|(deadline, _)| *deadline));
         consider(self.batch_deadlines.first().map(|(deadline, _)| *deadline));
         consider(self.backing_off.peek().map(|Reverse((at, _))| *at));
-        if self.settings.gather.is_some() && self.has_slot() && !self.can_start() {
+        if self.settings.gather.is_some() && self.has_slot() && !self.wants_start() {
             consider(self.gathered_at());
         }
+        consider(self.paced.as_ref().map(|paced| paced.opens).filter(|&opens| opens > self.now && self.wants_start()));
         (first != u64::MAX).then_some(first)
     }
 

@@ -1,5 +1,5 @@
 //! The rules of an async function as a state machine without I/O: rows, attempts, order, cap, budget, deadlines, retries,
-//! cancel, stuck attempts, stop (R1, R4-R8, R13, R17). Time is an argument, in nanoseconds of any monotonic clock.
+//! cancel, stuck attempts, stop (R1, R4-R8, R13, R17, R21, R22). Time is an argument, in nanoseconds of any monotonic clock.
 //! Hosts and executors report events; it answers with what to do. Simulation against a naive model proves it (`tests/`).
 //!
 //! | file          | what it holds                                                             |
@@ -11,6 +11,7 @@
 //! | `sharing.rs`  | rows with equal arguments: one call, and outcomes that are kept           |
 //! | `calls.rs`    | calls and kept outcomes by their arguments; `hash.rs`: their hash         |
 //! | `ready.rs`    | rows that wait for the host to take them                                  |
+//! | `pace.rs`     | a budget of rate, which several machines may share                        |
 //! | `outcome.rs`  | types: the ways in which rows end                                         |
 //! | `settings.rs` | limits and retries, each with its final value; the pause before a retry   |
 //! | `slab.rs`, `list.rs` | records with stable numbers, and lists through them                |
@@ -38,6 +39,7 @@ mod hash;
 mod host;
 mod list;
 mod outcome;
+mod pace;
 mod ready;
 mod rows;
 mod settings;
@@ -51,11 +53,14 @@ use calls::Sharing;
 pub use calls::{CacheCounts, WriteArguments};
 use list::{Link, Linked, List};
 pub use outcome::{Finished, Limit, Outcome, Weigh};
+use pace::Paced;
+pub use pace::{Pace, Rate};
 use ready::ReadyRows;
 pub use settings::{Gather, Retry, Settings, Share};
 use slab::{RowKey, Slab};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
+use std::sync::Arc;
 
 /// An attempt that runs on for this long after its cancellation is stuck (R8), in nanoseconds.
 pub const PATIENCE: u64 = 1_000_000_000;
@@ -148,6 +153,8 @@ pub struct Counts {
     pub stuck: u64,
     /// Rows that wait for another row's call.
     pub waiting: u64,
+    /// Attempts that had to wait for the budget of rate.
+    pub paced: u64,
 }
 
 #[derive(Debug)]
@@ -298,6 +305,8 @@ pub struct Machine<B, V> {
     rows: Slab<Row<V>>,
     attempts: Slab<AttemptRecord>,
     next_generation: u32,
+    /// None: starts have no budget of rate.
+    paced: Option<Paced>,
     /// Open attempts, by timeout.
     open: List,
     /// Cancelled attempts, by when they become stuck.
@@ -348,6 +357,7 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
             rows: Slab::default(),
             attempts: Slab::default(),
             next_generation: 0,
+            paced: settings.rate.map(|rate| Paced::new(Arc::new(Pace::new(rate)))),
             open: List::default(),
             ending: List::default(),
             due: VecDeque::new(),
@@ -379,6 +389,11 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
     pub fn sharing(settings: Settings, write_arguments: WriteArguments<B>) -> Self {
         let sharing = settings.share.map(|share| Box::new(Sharing::new(share, write_arguments)));
         Machine { sharing, ..Machine::new(settings) }
+    }
+
+    /// Takes part in a budget of the settings' rate that others have, too. Before the first row.
+    pub fn paced_by(&mut self, pace: Arc<Pace>) {
+        self.paced = Some(Paced::new(pace));
     }
 
     pub fn settings(&self) -> &Settings {

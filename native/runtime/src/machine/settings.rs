@@ -1,5 +1,7 @@
 //! The limits and retries of a machine, fixed when it is made.
 
+use super::pace::Rate;
+
 /// How the machine runs its rows. Every field has its final value: defaults are already applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
@@ -18,13 +20,16 @@ pub struct Settings {
     pub gather: Option<Gather>,
     /// None: each row has a call of its own.
     pub share: Option<Share>,
+    /// Of starts of attempts; None: no limit.
+    pub rate: Option<Rate>,
 }
 
 impl Settings {
     /// Whether the machine needs the time of starts and ends.
     pub fn is_timed(&self) -> bool {
         let expires = self.share.is_some_and(|share| share.ttl.is_some());
-        self.timeout.is_some() || self.deadline.is_some() || self.retry.errors || self.gather.is_some() || expires
+        let bounded = self.timeout.is_some() || self.deadline.is_some() || self.rate.is_some();
+        bounded || self.retry.errors || self.gather.is_some() || expires
     }
 }
 

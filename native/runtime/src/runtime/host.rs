@@ -200,6 +200,7 @@ impl Runtime {
             cache_evictions: cache.evictions,
             cache_entries: cache.entries,
             cache_bytes: cache.bytes,
+            paced: counts.paced,
         }
     }
 

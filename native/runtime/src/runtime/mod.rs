@@ -49,6 +49,7 @@ use crate::log;
 use crate::machine::{Counts, Machine, Settings};
 use crate::options::Chosen;
 use crate::panics::catch_own;
+use crate::rates;
 use crate::signature::Signature;
 use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::timer::{now, Alarm, Ticking};
@@ -166,7 +167,14 @@ impl Runtime {
         #[cfg(not(all(test, loom)))]
         crate::timer::start()
             .map_err(|error| Failure::for_now(abi::ENVIRONMENT, format!("{}: no thread for timers: {error}", signature.name)))?;
-        let rows_timed = chosen.settings.deadline.is_some() || chosen.settings.gather.is_some();
+        let Settings { deadline, gather, rate, .. } = chosen.settings;
+        let rows_timed = deadline.is_some() || gather.is_some() || rate.is_some();
+        let write_arguments =
+            Box::new(|batch: &Arc<Batch>, row, into: &mut Vec<u8>| batch.write_arguments(&signature.arguments, row, into));
+        let mut machine = Machine::sharing(chosen.settings, write_arguments);
+        if let Some(rate) = rate {
+            machine.paced_by(rates::shared(&signature.name, rate));
+        }
         Ok(Arc::new_cyclic(|me| Runtime {
             signature,
             lineage: chosen.lineage,
@@ -174,10 +182,7 @@ impl Runtime {
             rows_timed,
             inbox: Inbox::new(Size { rows: chosen.settings.max_rows, bytes: chosen.settings.max_bytes }),
             state: Mutex::new(State {
-                machine: Machine::sharing(
-                    chosen.settings,
-                    Box::new(|batch, row, into| batch.write_arguments(&signature.arguments, row, into)),
-                ),
+                machine,
                 remote: None,
                 arrived: Vec::new(),
                 news: false,

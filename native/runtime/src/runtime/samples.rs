@@ -51,6 +51,7 @@ pub fn runtime_with(returns: Layout, change: impl FnOnce(Settings) -> Settings) 
         max_stuck: 1,
         gather: None,
         share: None,
+        rate: None,
     };
     Runtime::new(Box::leak(Box::new(signature)), Chosen { settings: change(settings), lineage: [1; 16] }).unwrap()
 }

@@ -14,6 +14,7 @@ fn machine(ordered: bool, cap: u32, timeout: Option<u64>, retry: Retry) -> Machi
         max_stuck: 9,
         gather: None,
         share: None,
+        rate: None,
     };
     Machine::new(settings)
 }

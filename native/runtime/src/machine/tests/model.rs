@@ -77,6 +77,12 @@ pub struct Model {
     pub next_id: u64,
     pub turns: u64,
     pub retries: u64,
+    /// When attempts started, and the first free place of the schedule (R22).
+    pub starts: Vec<u64>,
+    pub free: u64,
+    /// A start waits for its place; how many have.
+    pub waits: bool,
+    pub paced: u64,
     pub stopped: bool,
     pub cancelled: bool,
     pub poisoned: bool,
@@ -102,6 +108,10 @@ impl Model {
             next_id: 0,
             turns: 0,
             retries: 0,
+            starts: vec![],
+            free: 0,
+            waits: false,
+            paced: 0,
             stopped: false,
             cancelled: false,
             poisoned: false,
@@ -197,6 +207,25 @@ impl Model {
             Place::Waiting => Some((row, row.accepted)),
             _ => None,
         })
+    }
+
+    /// R22: the schedule has a place now.
+    pub fn has_place(&self, now: u64) -> bool {
+        self.settings.rate.is_none() || self.free <= now
+    }
+
+    /// R22: a start takes its place.
+    pub fn note_start(&mut self, now: u64) {
+        let Some(rate) = self.settings.rate else { return };
+        self.free = self.free.max(now - now.min(rate.slack())) + rate.interval();
+        self.starts.push(now);
+        self.waits = false;
+    }
+
+    /// R22: at most so many starts in each window.
+    pub fn keeps_rate(&self) -> bool {
+        let Some(rate) = self.settings.rate else { return true };
+        self.starts.windows(rate.starts as usize + 1).all(|more| more[more.len() - 1] - more[0] >= rate.window + rate.slack())
     }
 
     /// R4, and the conditions of a micro-batch.

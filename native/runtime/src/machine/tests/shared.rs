@@ -102,6 +102,7 @@ fn settings() -> impl Strategy<Value = Settings> {
             retry,
             max_stuck: 1000,
             gather,
+            rate: None,
             share: Some(share),
         },
     )

@@ -19,6 +19,7 @@ fn machine(change: impl FnOnce(&mut Settings)) -> Shared {
         max_stuck: 9,
         gather: None,
         share: Some(CACHE),
+        rate: None,
     };
     change(&mut settings);
     sharing(settings)

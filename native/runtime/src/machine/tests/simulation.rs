@@ -9,7 +9,7 @@
 
 use super::model::{How, Model, ModelAttempt, ModelRow, Place};
 use crate::histogram::Histogram;
-use crate::machine::{Finished, Gather, Limit, Machine, Outcome, Refused, Retry, Settings, Stop, Token, Weigh, PATIENCE};
+use crate::machine::{Finished, Gather, Limit, Machine, Outcome, Rate, Refused, Retry, Settings, Stop, Token, Weigh, PATIENCE};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -95,8 +95,9 @@ fn retry() -> impl Strategy<Value = Retry> {
 fn settings() -> impl Strategy<Value = Settings> {
     let limits = (prop::option::of(1..60u64), prop::option::of(1..200u64));
     let gather = (1..6u64, 1..60u64, 0..40u64).prop_map(|(rows, bytes, wait)| Gather { rows, bytes, wait });
-    (any::<bool>(), 1..5u32, limits, 1..20u64, 1..100u64, retry(), 1..6u32, prop::option::of(gather)).prop_map(
-        |(ordered, allowed_in_flight, (timeout, deadline), max_rows, max_bytes, retry, max_stuck, gather)| Settings {
+    let rate = (1..6u32, 1..500u64).prop_map(|(starts, window)| Rate { starts, window });
+    (any::<bool>(), 1..5u32, limits, 1..20u64, 1..100u64, retry(), 1..6u32, (prop::option::of(gather), prop::option::of(rate))).prop_map(
+        |(ordered, allowed_in_flight, (timeout, deadline), max_rows, max_bytes, retry, max_stuck, (gather, rate))| Settings {
             ordered,
             allowed_in_flight,
             timeout,
@@ -107,6 +108,7 @@ fn settings() -> impl Strategy<Value = Settings> {
             max_stuck,
             gather,
             share: None,
+            rate,
         },
     )
 }
@@ -169,10 +171,16 @@ fn step(machine: &mut Simulated, model: &mut Model, now: &mut u64, event: &Event
             }
         }
         Event::Start => {
-            let starts = model.can_start(*now);
+            let wants = model.can_start(*now);
+            let starts = wants && model.has_place(*now);
+            if wants && !starts {
+                model.paced += u64::from(!model.waits);
+                model.waits = true;
+            }
             let started = machine.start(*now);
-            prop_assert_eq!(started.is_some(), starts, "R4: the cap, and no idle slot while rows wait");
+            prop_assert_eq!(started.is_some(), starts, "R4: the cap, and no idle slot while rows wait; R22");
             if let Some(start) = started {
+                model.note_start(*now);
                 let mut rows = vec![(start.id, *start.batch, start.attempt)];
                 rows.extend(start.others.iter().map(|other| (other.id, *other.batch, other.attempt)));
                 let ids: Vec<u64> = rows.iter().map(|row| row.0).collect();
@@ -321,7 +329,9 @@ fn agree(machine: &mut Simulated, model: &Model, now: u64) -> Result<(), TestCas
     prop_assert_eq!(counts.ready + counts.held, model.count(|p| matches!(p, Place::Ended(_))), "R16");
     prop_assert_eq!(counts.drained, model.count(|p| *p == Place::Out), "R16");
     prop_assert!(counts.running - counts.stuck <= model.settings.allowed_in_flight.into(), "R4");
-    prop_assert_eq!(machine.can_start(), model.can_start(now), "R4, R7");
+    prop_assert_eq!(machine.can_start(), model.can_start(now) && model.has_place(now), "R4, R7, R22");
+    prop_assert!(model.keeps_rate(), "R22: at most so many starts in any window");
+    prop_assert_eq!(counts.paced, model.paced, "R16");
     prop_assert_eq!(machine.has_room(), model.has_room(), "R4");
     prop_assert_eq!(machine.has_results(), !model.ready().is_empty());
     prop_assert_eq!(machine.held_bytes(), model.held_bytes(), "R4");
@@ -340,9 +350,10 @@ fn agree(machine: &mut Simulated, model: &Model, now: u64) -> Result<(), TestCas
         _ => row.deadline,
     });
     let stuck_at = model.open.iter().filter(|a| !a.stuck).filter_map(|a| a.cancelled).map(|at| at + PATIENCE);
-    let wait = model.settings.gather.filter(|_| model.has_slot() && !machine.can_start()).map(|gather| gather.wait);
+    let wait = model.settings.gather.filter(|_| model.has_slot() && !model.can_start(now)).map(|gather| gather.wait);
     let gathered = wait.and_then(|wait| model.waiting().map(|(_, since)| since + wait).min());
-    if let Some(due) = rows.chain(stuck_at).chain(gathered).min().filter(|&due| due != u64::MAX) {
+    let open = Some(model.free).filter(|_| model.can_start(now) && !model.has_place(now));
+    if let Some(due) = rows.chain(stuck_at).chain(gathered).chain(open).min().filter(|&due| due != u64::MAX) {
         prop_assert!(machine.next_deadline().is_some_and(|at| at <= due.max(now)), "something is due at {}", due);
     }
     Ok(())
@@ -371,7 +382,7 @@ fn run(settings: Settings, events: &[Event]) -> Result<(), TestCaseError> {
     let ended = [counts.values, counts.errors, counts.timed_out, counts.cancelled];
     prop_assert_eq!(ended, model.ended, "R16: rows by outcome");
     let mut latency = Histogram::default();
-    if settings.timeout.or(settings.deadline).is_some() || settings.retry.errors || settings.gather.is_some() {
+    if settings.timeout.or(settings.deadline).is_some() || settings.retry.errors || settings.gather.is_some() || settings.rate.is_some() {
         model.took.iter().for_each(|&took| latency.count(took));
     }
     prop_assert_eq!(*machine.latency(), latency, "R16: how long rows took");
