@@ -182,7 +182,10 @@ mod tests {
 
     /// A value, and a layout that it fits.
     fn typed() -> impl Strategy<Value = (Layout, Value)> {
-        let bytes = || prop::collection::vec(any::<u8>(), 0..9).prop_map(|bytes| Value::Bytes(bytes.into()));
+        let bytes = || {
+            let value = |(bytes, shared): (Vec<u8>, bool)| if shared { Value::Shared(bytes.into()) } else { Value::Bytes(bytes.into()) };
+            (prop::collection::vec(any::<u8>(), 0..9), any::<bool>()).prop_map(value)
+        };
         let leaf = prop_oneof![
             Just((Layout::Text, Value::Null)),
             Just((Layout::Bool, Value::Fixed(1))),
@@ -237,6 +240,21 @@ mod tests {
             assert_eq!(field(4, &Layout::Text), [Value::Null, bytes(b"."), Value::Null]);
         }
         released(drained);
+    }
+
+    #[test]
+    fn a_value_that_rows_share_goes_out_as_any_other() {
+        for layout in [Layout::Text, Layout::LargeBytes, Layout::Fixed(20)] {
+            let value = Value::Bytes([b'x'; 20].into());
+            let both = [value.clone(), value.clone().shared()];
+            assert_eq!(both[0].bytes(), both[1].bytes());
+            let array = build_with_room(&layout, both.iter()).0.export();
+            // SAFETY: an array of that layout, which lives as long as the column.
+            let column = unsafe { Column::new(&array, &layout, "values") }.unwrap();
+            assert_eq!([0, 1].map(|row| column.value(&layout, row).unwrap()), [value.clone(), value]);
+            drop(column);
+            released(array);
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::value::Value;
 /// The bytes and items that a value adds to buffers with 32-bit offsets, all of them together.
 pub(crate) fn narrow(layout: &Layout, value: &Value) -> usize {
     match (layout, value) {
-        (Layout::Bytes | Layout::Text, Value::Bytes(bytes)) => bytes.len(),
+        (Layout::Bytes | Layout::Text, value) => value.as_bytes().map_or(0, <[u8]>::len),
         (Layout::List(item), Value::Nested(items)) => items.iter().map(|value| narrow(item, value) + 1).sum(),
         (Layout::LargeList(item) | Layout::FixedList(_, item), Value::Nested(items)) => items.iter().map(|v| narrow(item, v)).sum(),
         (Layout::Struct(fields), Value::Nested(items)) => fields.iter().zip(items).map(|(field, v)| narrow(field, v)).sum(),
@@ -80,13 +80,14 @@ pub fn build<'a>(layout: &Layout, values: impl ExactSizeIterator<Item = &'a Valu
                         slot.copy_from_slice(&both[..*width]);
                     }
                     Value::Bytes(b) => slot.copy_from_slice(&b[..*width]),
+                    Value::Shared(b) => slot.copy_from_slice(&b[..*width]),
                     Value::Null | Value::Nested(_) => {}
                 }
             }
             column.buffers.push(words.into());
         }
         Layout::Bytes | Layout::Text | Layout::LargeBytes | Layout::LargeText => {
-            let bytes = |v: &'a Value| if let Value::Bytes(b) = v { &b[..] } else { &[] };
+            let bytes = |v: &'a Value| v.as_bytes().unwrap_or_default();
             let sizes = values.clone().map(|v| bytes(v).len());
             column.buffers.push(offsets(matches!(layout, Layout::LargeBytes | Layout::LargeText), sizes.clone())?);
             let mut data = Vec::with_capacity(sizes.sum());

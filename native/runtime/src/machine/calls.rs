@@ -249,7 +249,11 @@ impl<V: Clone + Weigh> Calls<V> {
         let record = &mut self.slab[number];
         let state = match (outcome, bytes) {
             (Some(outcome), Some(bytes)) => {
-                let kept = State::Kept { outcome: outcome.clone(), until, bytes, found: false };
+                let outcome = match outcome.clone() {
+                    Outcome::Value(value) => Outcome::Value(value.shared()),
+                    other => other,
+                };
+                let kept = State::Kept { outcome, until, bytes, found: false };
                 let made = std::mem::replace(&mut record.state, kept);
                 self.make_room(bytes);
                 self.kept.push(&mut self.slab, number);

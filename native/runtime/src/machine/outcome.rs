@@ -29,7 +29,12 @@ pub struct Finished<V> {
 }
 
 /// A function's result.
-pub trait Weigh {
+pub trait Weigh: Sized {
     /// Its bytes in buffers of variable length.
     fn bytes(&self) -> u64;
+
+    /// The same, where several rows will get a copy.
+    fn shared(self) -> Self {
+        self
+    }
 }

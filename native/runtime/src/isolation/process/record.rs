@@ -47,6 +47,7 @@ fn write_value(value: &Value, into: &mut Writer) -> io::Result<()> {
         Value::Null => write_null(into),
         Value::Fixed(number) => write_fixed(*number, into),
         Value::Bytes(bytes) => write_bytes(bytes, into),
+        Value::Shared(bytes) => write_bytes(bytes, into),
         Value::Wide([low, high]) => {
             write_fixed(*low, into)?;
             into.number(*high)
