@@ -19,6 +19,18 @@ use std::sync::OnceLock;
 /// Why a row cannot be read.
 pub const BAD_OFFSETS: &str = "the value has invalid offsets";
 
+/// How a value begins that is written ([`Column::write_to`]).
+const NULL: u8 = 0;
+const VALUE: u8 = 1;
+
+/// How a value of a number of bytes or items begins.
+#[inline]
+fn sized(count: u64) -> [u8; 9] {
+    let mut head = [VALUE; 9];
+    head[1..].copy_from_slice(&count.to_le_bytes());
+    head
+}
+
 /// Something that a function has made of a value.
 pub type Kept = Box<dyn Any + Send + Sync>;
 
@@ -342,34 +354,34 @@ impl Column {
         }
     }
 
-    /// Appends a value as bytes, such that two values of the layout are equal bit for bit if, and only if, their bytes are; and
-    /// so are sequences of values of the same layouts. False: the value has invalid offsets.
+    /// Appends a value as bytes, such that two values of the layout are equal bit for bit if, and only if, their bytes are, and
+    /// that the bytes of none begin with those of another. False: the value has invalid offsets.
     pub fn write_to(&self, layout: &Layout, row: usize, into: &mut Vec<u8>) -> bool {
-        let is_valid = self.is_valid(row) && *layout != Layout::Null;
-        into.push(u8::from(is_valid));
-        if !is_valid {
+        if !self.is_valid(row) || *layout == Layout::Null {
+            into.push(NULL);
             return true;
         }
         let items = |child: &Column, item: &Layout, start: i64, end: i64, last: usize, into: &mut Vec<u8>| {
             if start < 0 || end < start || end as usize > last {
                 return false;
             }
-            into.extend_from_slice(&(end - start).to_le_bytes());
+            into.extend_from_slice(&sized((end - start) as u64));
             (start as usize..end as usize).all(|i| child.write_to(item, i, into))
         };
         let bytes = |bytes: Option<&[u8]>, into: &mut Vec<u8>| {
             let Some(bytes) = bytes else { return false };
-            into.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+            into.extend_from_slice(&sized(bytes.len() as u64));
             into.extend_from_slice(bytes);
             true
         };
         match layout {
             Layout::Null => true,
             Layout::Bool => {
-                into.push(u8::from(self.boolean(row)));
+                into.extend_from_slice(&[VALUE, u8::from(self.boolean(row))]);
                 true
             }
             Layout::Fixed(width) => {
+                into.push(VALUE);
                 // SAFETY: the buffer holds offset + length values of that width.
                 into.extend_from_slice(unsafe { std::slice::from_raw_parts(self.first.add((self.offset + row) * width), *width) });
                 true
@@ -380,10 +392,12 @@ impl Column {
             Layout::LargeList(item) => items(&self.children[0], item, self.offset64(row), self.offset64(row + 1), self.last, into),
             Layout::FixedList(width, item) => {
                 let start = (self.offset + row) * width;
+                into.push(VALUE);
                 (start..start + width).all(|i| self.children[0].write_to(item, i, into))
             }
             Layout::Struct(fields) => {
                 let row = self.offset + row;
+                into.push(VALUE);
                 fields.iter().zip(&self.children).all(|(field, child)| child.write_to(field, row, into))
             }
         }

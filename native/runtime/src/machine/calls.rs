@@ -9,7 +9,7 @@
 //! Outcomes leave by CLOCK: the one that was kept first goes first, but one that was found since gets another round. Outcomes
 //! whose time is over leave when they are looked for, or in their turn.
 
-use super::hash::{hash, Hashed};
+use super::hash::{hash, pad, Hashed};
 use super::list::{Link, Linked, List};
 use super::outcome::{Outcome, Weigh};
 use super::settings::Share;
@@ -29,8 +29,8 @@ type Arguments = SmallVec<[u8; 32]>;
 /// The list of kept outcomes has no times: each goes to its end.
 const LAST: u64 = 0;
 
-/// Writes the arguments of a row of a batch, such that those of two rows are equal bytes if, and only if, they are equal. False:
-/// they cannot be read, so the row shares no call.
+/// Writes the arguments of a row of a batch, such that those of two rows are equal bytes if, and only if, they are equal, and
+/// that none begin with all of another row's. False: they cannot be read, so the row shares no call.
 pub type WriteArguments<B> = Box<dyn Fn(&B, usize, &mut Vec<u8>) -> bool + Send>;
 
 pub(super) struct Sharing<B, V> {
@@ -65,6 +65,7 @@ impl<B, V: Clone + Weigh> Sharing<B, V> {
     pub fn find(&mut self, batch: &B, row: usize, now: u64) -> Option<Found<V>> {
         self.arguments.clear();
         if (self.write_arguments)(batch, row, &mut self.arguments) {
+            pad(&mut self.arguments);
             self.calls.find(&self.arguments, now)
         } else {
             None
@@ -200,7 +201,7 @@ impl<V: Clone + Weigh> Calls<V> {
         self.counts
     }
 
-    /// Looks for arguments. None: they get no record.
+    /// Looks for arguments, which are padded. None: they get no record.
     #[inline]
     pub fn find(&mut self, arguments: &[u8], now: u64) -> Option<Found<V>> {
         let hash = hash(self.seed, arguments);

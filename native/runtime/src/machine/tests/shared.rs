@@ -309,7 +309,7 @@ proptest! {
         for (key, pause) in keys {
             now += pause;
             let made = Made { key, at: now };
-            match calls.find(&key.to_le_bytes(), now) {
+            match calls.find(&u128::from(key).to_le_bytes(), now) {
                 Some(Found::Kept(outcome)) => {
                     let place = list.iter_mut().find(|kept| kept.0 == key && now < kept.1);
                     prop_assert!(matches!(outcome, Outcome::Value(made) if made.key == key));
@@ -319,7 +319,7 @@ proptest! {
                     prop_assert!(list.iter().all(|kept| kept.0 != key || kept.1 <= now));
                     list.retain(|kept| kept.0 != key);
                     calls.end(call, now, Some(&Outcome::Value(made)));
-                    let bytes = 200 + 8 + made.bytes();
+                    let bytes = 200 + 16 + made.bytes();
                     if bytes <= share.bytes {
                         while list.len() as u64 >= share.entries || list.iter().map(|kept| kept.2).sum::<u64>() + bytes > share.bytes {
                             let first = list.remove(0);
