@@ -280,6 +280,9 @@ typedef struct arroyo_udf_options {
                                  of a micro-batch count, too. Started functions of one plugin's library, in one
                                  process, share it by name and rate; default no limit */
   uint32_t rate_seconds;      /* default 1 */
+  uint32_t adaptive;          /* ARROYO_UDF_YES: the limit of attempts at once adapts, between 1 and allowed_in_flight
+                                 (then by default 1,000); default ARROYO_UDF_NO */
+  uint32_t reserved;          /* 0 */
 } arroyo_udf_options;
 
 /* One function. Its schemas are constants of the plugin with a NULL release: copy them for code that releases them.
@@ -365,7 +368,7 @@ typedef struct arroyo_udf_statistics {
   /* Histogram of the time from the start of a row's first attempt to the row's end, including pauses. latency[i][j]
    * counts rows that took at least (i == 0 ? j : (4 + j) << (i - 1)) * 1,024 ns, and less than the lower bound of the
    * next bucket; the last bucket has no upper bound. Cancelled rows are not counted. Nothing is counted unless a
-   * timeout, a deadline, max_wait_ns, a rate or retries of errors are set: otherwise the runtime does not read the clock. */
+   * timeout, a deadline, max_wait_ns, a rate, an adaptive limit or retries of errors are set: otherwise the runtime does not read the clock. */
   uint64_t latency[32][4];
   uint64_t latency_max_ns; /* longest such time */
   /* Of deterministic functions: */
@@ -377,6 +380,9 @@ typedef struct arroyo_udf_statistics {
   uint64_t cache_entries;   /* now: values kept */
   uint64_t cache_bytes;     /* now: their bytes, counted as for the option */
   uint64_t paced;     /* attempts that had to wait for the rate */
+  uint64_t limit;     /* now: the most attempts at once */
+  uint64_t limit_most; /* the largest value of `limit` */
+  uint64_t overloads; /* how often a limit that adapts has fallen because attempts failed */
 } arroyo_udf_statistics;
 
 /* ---- The table ------------------------------------------------------------------------------------------------- */

@@ -196,6 +196,8 @@ pub struct Options {
     pub cache_ttl_ns: u64,
     pub rate: u32,
     pub rate_seconds: u32,
+    pub adaptive: u32,
+    pub reserved: u32,
 }
 
 impl Options {
@@ -227,6 +229,8 @@ impl Options {
             cache_ttl_ns: 0,
             rate: 0,
             rate_seconds: 0,
+            adaptive: 0,
+            reserved: 0,
         }
     }
 }
@@ -322,6 +326,9 @@ pub struct Statistics {
     pub cache_entries: u64,
     pub cache_bytes: u64,
     pub paced: u64,
+    pub limit: u64,
+    pub limit_most: u64,
+    pub overloads: u64,
 }
 
 pub type DescribeFn = unsafe extern "C" fn() -> *const Descriptor;

@@ -38,6 +38,8 @@ pub struct Options {
     pub timeout: Option<Duration>,
     /// Of a row, with its time in the queue and all attempts; `Duration::MAX`: none.
     pub deadline: Option<Duration>,
+    /// Whether the limit of attempts at once adapts; then `allowed_in_flight` is its largest value.
+    pub adaptive: Option<bool>,
     /// Most attempts that start in a time: so many, in so many seconds.
     pub rate: Option<(u32, u32)>,
     /// Most rows held: waiting, running or not drained.
@@ -113,6 +115,7 @@ impl Options {
             cache_bytes: self.cache_bytes.unwrap_or(0),
             cache_ttl_ns: self.cache_ttl.map_or(0, nanoseconds),
             cache_errors: self.cache_errors.map_or(0, yes_or_no),
+            adaptive: self.adaptive.map_or(0, |yes| if yes { abi::YES } else { abi::NO }),
             rate: self.rate.map_or(0, |(starts, _)| starts),
             rate_seconds: self.rate.map_or(0, |(_, seconds)| seconds),
             ..abi::Options::unset()

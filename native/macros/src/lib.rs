@@ -49,7 +49,8 @@ use proc_macro::TokenStream;
 ///   query, "volatile" if on anything else. For engines, which also see the function's doc comment.
 /// * Options, all for `async fn` and `blocking`, as the header describes them: `ordered` (the default) or `unordered`;
 ///   `timeout = "10s"` for one call and `deadline = "1m"` for a row, in `ns`, `us`, `ms`, `s`, `m` or `h`;
-///   `allowed_in_flight = 100`, calls that run at once; `rate = "500/s"`, calls that start, also per `min`, `h` or `10s`;
+///   `allowed_in_flight = 100`, calls that run at once, or `"auto"`; `rate = "500/s"`, calls that start,
+///   also per `min`, `h` or `10s`;
 ///   `max_rows`, `max_bytes`; `max_attempts = 3`, `retry_on = "timeout, error"`, `backoff = "100ms"`,
 ///   `max_backoff = "10s"`, `seed = 1`; `idempotent`; `max_stuck = 100`.
 /// * `deterministic`: equal arguments give equal values, so rows that have them share a call; `cache = 100000` also keeps so many

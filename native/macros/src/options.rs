@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use syn::meta::ParseNestedMeta;
 use syn::parse::Parser;
 use syn::spanned::Spanned;
-use syn::{Error, LitInt, LitStr, Result};
+use syn::{Error, Lit, LitInt, LitStr, Result};
 
 /// The options that the author set, in the order of the attribute.
 #[derive(Debug, Default, PartialEq)]
@@ -21,6 +21,8 @@ const KNOWN: &str = "`blocking`, `ordered`, `unordered`, `timeout = \"10s\"`, `a
     `rate = \"500/s\"`, `max_rows = 16384`, `max_bytes = 67108864`, `max_attempts = 3`, `retry_on = \"timeout, error\"`, \
     `backoff = \"100ms\"`, `max_backoff = \"10s\"`, `seed = 1`, `idempotent`, `max_stuck = 100`, `deterministic`, \
     `cache = 100000`, `cache_bytes = 67108864`, `cache_ttl = \"1m\"`, `cache_errors` or `volatility = \"stable\"`";
+const LIMIT: &str = "allowed_in_flight is a number of calls, from 1 to 4294967295: write `allowed_in_flight = 100`; \
+    or a limit that adapts: \"auto\", or \"auto:500\" for 500 at most";
 const SECOND: u64 = 1_000_000_000;
 const ALREADY_SET: &str = "this option is already set: write it once";
 
@@ -33,8 +35,7 @@ const TIMES: [(&str, &str, &str); 5] = [
     ("cache_ttl", "cache_ttl_ns", "cache_ttl = \"1m\""),
 ];
 /// Options that are a whole number: name (also of the field), maximum, meaning.
-const NUMBERS: [(&str, u64, &str); 8] = [
-    ("allowed_in_flight", u32::MAX as u64, "a number of calls"),
+const NUMBERS: [(&str, u64, &str); 7] = [
     ("max_rows", u64::MAX, "a number of rows"),
     ("max_bytes", u64::MAX, "a number of bytes"),
     ("max_attempts", u16::MAX as u64, "a number of attempts"),
@@ -116,6 +117,24 @@ fn parse_one(meta: &ParseNestedMeta<'_>, options: &mut Attribute) -> Result<()> 
             });
             let flags = flags.ok_or_else(|| Error::new(text.span(), "retry_on is \"timeout\", \"error\" or \"timeout, error\""))?;
             set(options, "retry_on", flags, meta)
+        }
+        "allowed_in_flight" => {
+            let limit: Lit = value(meta, "allowed_in_flight = 100")?;
+            let (adaptive, most) = match &limit {
+                Lit::Int(number) => (false, number.base10_parse::<u64>().ok()),
+                Lit::Str(text) => match text.value().strip_prefix("auto") {
+                    Some("") => (true, Some(0)),
+                    Some(most) => (true, most.strip_prefix(':').and_then(|most| most.parse().ok()).filter(|most| *most > 0)),
+                    None => (false, None),
+                },
+                _ => (false, None),
+            };
+            let fits = most.filter(|&most| most <= u64::from(u32::MAX) && (adaptive || most > 0));
+            let most = fits.ok_or_else(|| Error::new(limit.span(), LIMIT))?;
+            if adaptive {
+                set(options, "adaptive", 1, meta)?;
+            }
+            set(options, "allowed_in_flight", most, meta)
         }
         "rate" => {
             let text: LitStr = value(meta, "rate = \"500/s\"")?;
@@ -264,6 +283,13 @@ mod tests {
     }
 
     #[test]
+    fn a_limit_may_adapt() {
+        let fields = |attribute| parse(attribute, true).unwrap().fields;
+        assert_eq!(fields(quote!(allowed_in_flight = "auto")), [("adaptive", 1), ("allowed_in_flight", 0)]);
+        assert_eq!(fields(quote!(allowed_in_flight = "auto:500")), [("adaptive", 1), ("allowed_in_flight", 500)]);
+    }
+
+    #[test]
     fn rates_are_read() {
         let all = ["500/s", "30 / min", "1/h", "100/15min", "4294967295/10s"].map(|text| rate(text).unwrap());
         assert_eq!(all, [(500, 1), (30, 60), (1, 3_600), (100, 900), (4_294_967_295, 10)]);
@@ -282,7 +308,10 @@ mod tests {
         assert!(error(quote!(timeout = 10)).contains("write `timeout = \"500ms\"`"));
         assert!(error(quote!(timeout)).contains("write `timeout = \"500ms\"`"));
         assert!(error(quote!(allowed_in_flight = 0)).contains("from 1"));
-        assert!(error(quote!(allowed_in_flight = "2")).contains("write `allowed_in_flight = 100`"));
+        for wrong in [quote!("2"), quote!("auto:0"), quote!("automatic"), quote!("auto:x"), quote!(1.5), quote!(4294967296)] {
+            assert!(error(quote!(allowed_in_flight = #wrong)).contains("write `allowed_in_flight = 100`"), "{wrong}");
+        }
+        assert!(error(quote!(allowed_in_flight = "auto", allowed_in_flight = 2)).contains("write it once"));
         assert!(error(quote!(ordered, unordered)).contains("write it once"));
         assert!(error(quote!(cache = 100)).contains("write `deterministic`, too"));
         assert!(error(quote!(deterministic, cache_ttl = "1m")).contains("`cache = 100000`"));

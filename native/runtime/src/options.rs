@@ -34,7 +34,14 @@ pub fn choose(start: &abi::Options, author: &abi::Options, name: &str) -> Result
     let max_attempts = pick(|o| o.max_attempts.into(), if ordered { 1 } else { 3 });
     let max_attempts = u16::try_from(max_attempts)
         .map_err(|_| Failure::argument(format!("{name}: max_attempts is {max_attempts}; it is at most {}", u16::MAX)))?;
-    let allowed_in_flight = pick(|o| o.allowed_in_flight.into(), 100) as u32;
+    // Chosen together: a number at the start is no bound for a limit of the author's that adapts.
+    let limit = [start, author].into_iter().find(|o| o.allowed_in_flight != 0 || o.adaptive != 0).unwrap_or(start);
+    let adaptive = limit.adaptive != 0 && one_of("adaptive", limit.adaptive.into(), 2, "ARROYO_UDF_YES or ARROYO_UDF_NO")? == abi::YES;
+    let allowed_in_flight = match limit.allowed_in_flight {
+        0 if adaptive => 1_000,
+        0 => 100,
+        chosen => chosen,
+    };
     let batch_size = match (start.batch_size, author.batch_size) {
         (0, size) => size,
         (_, 0) => return Err(Failure::argument(format!("{name}: takes rows one by one, so it has no batch_size; leave it out"))),
@@ -56,6 +63,7 @@ pub fn choose(start: &abi::Options, author: &abi::Options, name: &str) -> Result
         settings: Settings {
             ordered,
             allowed_in_flight,
+            adaptive,
             timeout: unlimited(pick(|o| o.timeout_ns, 10 * SECOND)),
             deadline: unlimited(pick(|o| o.deadline_ns, u64::MAX)),
             max_rows: pick(|o| o.max_rows, (4 * u64::from(allowed_in_flight)).saturating_mul(batch_size.max(1)).max(16_384)),
@@ -185,6 +193,18 @@ mod tests {
         assert!(share(cached(3), unset()).unwrap_err().text.contains("ARROYO_UDF_YES or ARROYO_UDF_NO"));
         let of_batches = share(unset(), abi::Options { deterministic: abi::YES, ..unset() }).unwrap();
         assert_eq!(of_batches.map(|share| share.across_batches), Some(false));
+    }
+
+    #[test]
+    fn r23_a_number_and_a_limit_that_adapts_replace_each_other() {
+        let limit =
+            |start, author| choose(&start, &author, "f").map(|chosen| (chosen.settings.adaptive, chosen.settings.allowed_in_flight));
+        let of = |adaptive, allowed_in_flight| abi::Options { adaptive, allowed_in_flight, ..abi::Options::unset() };
+        assert_eq!(limit(of(0, 0), of(abi::YES, 0)).unwrap(), (true, 1_000));
+        assert_eq!(limit(of(0, 7), of(abi::YES, 50)).unwrap(), (false, 7));
+        assert_eq!(limit(of(abi::YES, 0), of(0, 7)).unwrap(), (true, 1_000));
+        assert_eq!(limit(of(abi::YES, 50), of(0, 7)).unwrap(), (true, 50));
+        assert!(limit(of(3, 0), of(0, 0)).unwrap_err().text.contains("adaptive is 3"));
     }
 
     #[test]

@@ -1,5 +1,5 @@
 """The options of async functions, with the same names in the decorator, the block at the head of a source, `start` and
-the command line. Rules R4 to R8, R21 and R22 of docs/semantics.md define them; `OPTIONS` is their one table.
+the command line. Rules R4 to R8, R21 to R23 of docs/semantics.md define them; `OPTIONS` is their one table.
 
 A choice is a dict from names to values. An option that the host does not choose at `start` has the decorator's value,
 else the block's, else the default. Imports nothing heavy, because every user's source imports this module.
@@ -36,7 +36,7 @@ class StartOptions(TypedDict, total=False):
     """The options as keywords, of the decorator and of `start`; see `Options`."""
 
     ordered: bool
-    allowed_in_flight: int
+    allowed_in_flight: int | str
     timeout: float | str
     deadline: float | str
     rate: str
@@ -64,7 +64,8 @@ class Options:
     """How an async function runs. Times are seconds, or texts with a unit: "2ms", "1.5 s".
 
     ordered: results come out in the order of the rows; otherwise as rows end.
-    allowed_in_flight: the most attempts that run at once.
+    allowed_in_flight: the most attempts that run at once. "auto": a limit that adapts, from 1 to 1,000;
+        "auto:50": from 1 to 50.
     timeout: seconds for one attempt, from its start; `math.inf` for none.
     deadline: seconds for a row, including waiting and all attempts; `math.inf` for none.
     rate: the most attempts that start in any such time, evenly paced: "500/s", "30/min", "100/15min"; None for any
@@ -90,7 +91,7 @@ class Options:
     """
 
     ordered: bool = True
-    allowed_in_flight: int = 100
+    allowed_in_flight: int | str = 100
     timeout: float = 10.0
     deadline: float = math.inf
     rate: str | None = None
@@ -123,14 +124,19 @@ class Options:
             (batched if self.batch_size else {})
             | (cached if self.cache else {})
             | {
-                "max_rows": max(4 * self.allowed_in_flight * (self.batch_size or 1), 16_384),
+                "max_rows": max(4 * self.most_in_flight * (self.batch_size or 1), 16_384),
                 "max_attempts": 1 if self.ordered else 3,
-                "max_stuck": self.allowed_in_flight,
+                "max_stuck": self.most_in_flight,
             }
         )
         for name, value in dependent.items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, value)
+
+    @property
+    def most_in_flight(self) -> int:
+        """The most attempts that may ever run at once."""
+        return _limit_of(self.allowed_in_flight)[0] or _MOST_BY_DEFAULT
 
 
 @dataclass(frozen=True)
@@ -259,12 +265,47 @@ def _rate() -> _Kind:
     return _Kind(fits, "a text such as '500/s', '30/min' or '100/15min'", _rate_of, from_abi, str)
 
 
+_MOST_BY_DEFAULT = 1000
+"""Of a limit that adapts."""
+
+
+def _limit_of(value: int | str) -> tuple[int, int]:
+    """Converts 100, "auto" or "auto:500" to the most attempts (0: not said) and whether the limit adapts (1 or 0).
+
+    Raises ValueError for other texts."""
+    if not isinstance(value, str):
+        return value, 0
+    match = re.fullmatch(r"auto(?::(\d+))?", value)
+    if match is None or (match[1] is not None and not 1 <= int(match[1]) < 2**32):
+        raise ValueError(value)
+    return int(match[1] or 0), 1
+
+
+def _limit() -> _Kind:
+    def fits(value: Any) -> bool:
+        if type(value) is int:
+            return 1 <= value < 2**32
+        try:
+            return isinstance(value, str) and bool(_limit_of(value))
+        except ValueError:
+            return False
+
+    def from_abi(numbers: tuple[int, int]) -> int | str:
+        most, adaptive = numbers
+        return most if adaptive != 1 else f"auto:{most}" if most else "auto"
+
+    def from_text(text: str) -> int | str:
+        return text if text.startswith("auto") else int(text)
+
+    return _Kind(fits, f"a whole number from 1 to {2**32 - 1}, 'auto', or 'auto:500'", _limit_of, from_abi, from_text)
+
+
 _RATE_UNITS = {"d": 86_400, "h": 3600, "min": 60, "s": 1}
 
 
 OPTIONS: dict[str, tuple[str | tuple[str, ...], _Kind]] = {
     "ordered": ("order", _flag(1, 2)),
-    "allowed_in_flight": ("allowed_in_flight", _whole(2**32 - 1)),
+    "allowed_in_flight": (("allowed_in_flight", "adaptive"), _limit()),
     "timeout": ("timeout_ns", _SECONDS),
     "deadline": ("deadline_ns", _SECONDS),
     "rate": (("rate", "rate_seconds"), _rate()),

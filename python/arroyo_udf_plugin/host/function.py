@@ -366,7 +366,7 @@ class Function:
                 raise InvalidArgument(f"{self.where}: lineage={lineage!r}; give 16 bytes that are not all zero")
             struct.lineage = list(lineage)
         chosen = Options(**self.chosen | dict(options))
-        at_once = chosen.allowed_in_flight * (chosen.batch_size or 1)
+        at_once = chosen.most_in_flight * (chosen.batch_size or 1)
         return start(
             self._table, self.where, self._number, struct, self._arguments, self._shapes, chosen.ordered, at_once
         )

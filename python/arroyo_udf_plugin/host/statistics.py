@@ -80,6 +80,8 @@ class Statistics:
     retries: calls after a row's first. wake_ups: how often the executor was woken.
     blocked: how often the event loop was found blocked. left_behind: Tasks of calls, cancelled at the stop.
     paced: calls that had to wait for the function's `rate`.
+    limit: the most calls at once, now; with `allowed_in_flight="auto"` it moves between 1 and limit_most.
+    overloads: how often such a limit has fallen because calls timed out, or were errors that are retried.
     discarded: results that came after their row had ended, or a second time.
     latency: how long rows took.
 
@@ -109,6 +111,9 @@ class Statistics:
     left_behind: int
     discarded: int
     paced: int
+    limit: int
+    limit_most: int
+    overloads: int
     latency: Latency
     waiting: int
     cache_hits: int

@@ -58,6 +58,10 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
         if self.sharing.is_some() {
             self.note_attempt(now, first, &further);
         }
+        let in_flight = self.in_flight();
+        if let Some(adaptive) = &mut self.adaptive {
+            adaptive.begin(now, slot, in_flight);
+        }
         let FurtherRow { id, attempt, batch, row } = self.run(first, slot);
         let mut deadline = self.rows[first].deadline;
         let mut others = Vec::with_capacity(further.len());
@@ -90,6 +94,9 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
     pub fn end(&mut self, now: u64, token: Token, outcome: Outcome<V>) -> bool {
         self.now = now;
         let Some(Ended { row, others, state }) = self.close(token) else { return false };
+        // An error that is not retried is an answer.
+        let failed = self.settings.retry.errors && matches!(outcome, Outcome::Error(_));
+        self.adapt(now, token.slot, state, failed);
         let outcome = if state == AttemptState::Open { outcome } else { Outcome::Cancelled };
         let mut counts = false;
         if others.is_empty() {
@@ -111,6 +118,7 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
     pub fn end_rows(&mut self, now: u64, token: Token, outcomes: impl IntoIterator<Item = Outcome<V>>) {
         self.now = now;
         let Some(Ended { row, others, state }) = self.close(token) else { return };
+        self.adapt(now, token.slot, state, false);
         for (row, outcome) in std::iter::once(row).chain(others.iter().copied()).zip(outcomes) {
             let outcome = if state == AttemptState::Open { outcome } else { Outcome::Cancelled };
             if let Some(row) = row {
@@ -118,6 +126,16 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
             }
         }
         self.advance();
+    }
+
+    /// A limit that adapts learns how an attempt has ended; one that was cancelled tells nothing.
+    fn adapt(&mut self, now: u64, slot: u32, state: AttemptState, failed: bool) {
+        if let Some(adaptive) = &mut self.adaptive {
+            match state {
+                AttemptState::Open => adaptive.end(now, slot, failed),
+                _ => adaptive.forget(slot),
+            }
+        }
     }
 
     /// The executor has ended, and with it all attempts that are left.
@@ -134,6 +152,7 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
         self.now = now;
         while let Some(slot) = self.open.first_until(&mut self.attempts, now) {
             self.ask_to_end(now, slot);
+            self.adapt(now, slot, AttemptState::Open, true);
             let rows: Vec<u32> = self.attempts[slot].waiting().collect();
             for row in rows {
                 if self.settings.retry.timeouts && self.may_retry(row) {

@@ -195,7 +195,13 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
     }
 
     pub fn counts(&self) -> Counts {
-        Counts { running: self.attempts.len() as u64, ready: self.ready.len() as u64, ..self.counts }
+        Counts {
+            running: self.attempts.len() as u64,
+            ready: self.ready.len() as u64,
+            limit: self.limit().into(),
+            overloads: self.adaptive.as_ref().map_or(0, |adaptive| adaptive.overloads),
+            ..self.counts
+        }
     }
 
     /// How long rows took from their first start to their end, including pauses; without cancelled and poisoned rows. Empty

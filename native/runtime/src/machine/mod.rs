@@ -1,5 +1,5 @@
 //! The rules of an async function as a state machine without I/O: rows, attempts, order, cap, budget, deadlines, retries,
-//! cancel, stuck attempts, stop (R1, R4-R8, R13, R17, R21, R22). Time is an argument, in nanoseconds of any monotonic clock.
+//! cancel, stuck attempts, stop (R1, R4-R8, R13, R17, R21 to R23). Time is an argument, in nanoseconds of any monotonic clock.
 //! Hosts and executors report events; it answers with what to do. Simulation against a naive model proves it (`tests/`).
 //!
 //! | file          | what it holds                                                             |
@@ -12,6 +12,7 @@
 //! | `calls.rs`    | calls and kept outcomes by their arguments; `hash.rs`: their hash         |
 //! | `ready.rs`    | rows that wait for the host to take them                                  |
 //! | `pace.rs`     | a budget of rate, which several machines may share                        |
+//! | `adaptive.rs` | a limit of attempts that adapts                                           |
 //! | `outcome.rs`  | types: the ways in which rows end                                         |
 //! | `settings.rs` | limits and retries, each with its final value; the pause before a retry   |
 //! | `slab.rs`, `list.rs` | records with stable numbers, and lists through them                |
@@ -33,6 +34,7 @@
 //! memory. Attempts time out in the order of their starts, so a list holds them; back-off and deadlines of rows and batches
 //! have no such order and cost a logarithm, where they are used.
 
+mod adaptive;
 mod calls;
 mod executor;
 mod hash;
@@ -49,6 +51,7 @@ mod slab;
 mod tests;
 
 use crate::histogram::Histogram;
+use adaptive::Adaptive;
 use calls::Sharing;
 pub use calls::{CacheCounts, WriteArguments};
 use list::{Link, Linked, List};
@@ -155,6 +158,10 @@ pub struct Counts {
     pub waiting: u64,
     /// Attempts that had to wait for the budget of rate.
     pub paced: u64,
+    /// The most attempts at once, now.
+    pub limit: u64,
+    /// How often a limit that adapts has fallen because attempts failed.
+    pub overloads: u64,
 }
 
 #[derive(Debug)]
@@ -307,6 +314,8 @@ pub struct Machine<B, V> {
     next_generation: u32,
     /// None: starts have no budget of rate.
     paced: Option<Paced>,
+    /// None: the limit of attempts is that of the settings.
+    adaptive: Option<Box<Adaptive>>,
     /// Open attempts, by timeout.
     open: List,
     /// Cancelled attempts, by when they become stuck.
@@ -357,6 +366,7 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
             rows: Slab::default(),
             attempts: Slab::default(),
             next_generation: 0,
+            adaptive: settings.adaptive.then(|| Box::new(Adaptive::new(settings.allowed_in_flight))),
             paced: settings.rate.map(|rate| Paced::new(Arc::new(Pace::new(rate)))),
             open: List::default(),
             ending: List::default(),

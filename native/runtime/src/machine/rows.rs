@@ -5,7 +5,17 @@ use super::*;
 impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
     /// Whether another attempt may run (R4).
     pub(super) fn has_slot(&self) -> bool {
-        (self.attempts.len() as u64 - self.counts.stuck) < u64::from(self.settings.allowed_in_flight)
+        self.in_flight() < u64::from(self.limit())
+    }
+
+    /// Attempts that have not ended and are not stuck.
+    pub(super) fn in_flight(&self) -> u64 {
+        self.attempts.len() as u64 - self.counts.stuck
+    }
+
+    /// The most attempts in flight, now.
+    pub(super) fn limit(&self) -> u32 {
+        self.adaptive.as_ref().map_or(self.settings.allowed_in_flight, |adaptive| adaptive.limit())
     }
 
     /// Whether the rows that wait, apart from parts of micro-batches, are enough to start an attempt now.

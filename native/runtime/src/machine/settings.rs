@@ -7,6 +7,8 @@ use super::pace::Rate;
 pub struct Settings {
     pub ordered: bool,
     pub allowed_in_flight: u32,
+    /// The limit of attempts in flight adapts; `allowed_in_flight` is its largest value.
+    pub adaptive: bool,
     /// For one attempt; None: no limit.
     pub timeout: Option<u64>,
     /// For a row, from its acceptance; None: no limit.
@@ -28,7 +30,7 @@ impl Settings {
     /// Whether the machine needs the time of starts and ends.
     pub fn is_timed(&self) -> bool {
         let expires = self.share.is_some_and(|share| share.ttl.is_some());
-        let bounded = self.timeout.is_some() || self.deadline.is_some() || self.rate.is_some();
+        let bounded = self.timeout.is_some() || self.deadline.is_some() || self.rate.is_some() || self.adaptive;
         bounded || self.retry.errors || self.gather.is_some() || expires
     }
 }

@@ -69,6 +69,8 @@ impl State {
 pub struct Ahead {
     seat: Seat,
     timeout: Option<u64>,
+    /// Ends of calls are told to within less than a tick: a limit that adapts compares how long calls take.
+    exact: bool,
     /// The most rows that it takes at once.
     most: u64,
     /// With their places in the outbox.
@@ -90,7 +92,7 @@ impl Ahead {
     pub fn new(seat: Seat) -> Ahead {
         let settings = seat.settings();
         let most = if settings.gather.is_some() { 1 } else { ROOM as u64 };
-        Ahead { timeout: settings.timeout, most, seat, taken: VecDeque::with_capacity(ROOM), rows: 1, took: 0 }
+        Ahead { timeout: settings.timeout, exact: settings.adaptive, most, seat, taken: VecDeque::with_capacity(ROOM), rows: 1, took: 0 }
     }
 
     pub fn runtime(&self) -> &Arc<Runtime> {
@@ -138,13 +140,22 @@ impl Ahead {
     /// Reports an attempt. The host learns of it at the end of the turn, or a little later.
     #[inline]
     pub fn end(&mut self, token: Token, outcome: Outcome<Value>) {
-        self.end_at(lately(), token, outcome);
+        self.end_at(self.end_time(), token, outcome);
+    }
+
+    #[inline]
+    fn end_time(&self) -> u64 {
+        if self.exact {
+            now()
+        } else {
+            lately()
+        }
     }
 
     /// As [`Seat::end_and_next`].
     #[inline]
     pub fn end_and_next(&mut self, token: Token, outcome: Outcome<Value>) -> Option<Attempt> {
-        let now = lately();
+        let now = self.end_time();
         self.end_at(now, token, outcome);
         self.next_at(now)
     }

@@ -201,6 +201,9 @@ impl Runtime {
             cache_entries: cache.entries,
             cache_bytes: cache.bytes,
             paced: counts.paced,
+            limit: counts.limit,
+            limit_most: state.machine.settings().allowed_in_flight.into(),
+            overloads: counts.overloads,
         }
     }
 

@@ -43,6 +43,7 @@ pub fn runtime_with(returns: Layout, change: impl FnOnce(Settings) -> Settings) 
     let settings = Settings {
         ordered: true,
         allowed_in_flight: 1,
+        adaptive: false,
         timeout: None,
         deadline: None,
         max_rows: 1,

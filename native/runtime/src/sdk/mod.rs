@@ -196,7 +196,7 @@ fn rows(answers: Vec<Result<Value, String>>, layout: &Layout) -> Results {
 fn over(own: &abi::Options, of_all: &abi::Options) -> abi::Options {
     abi::Options {
         order: if own.order == 0 { of_all.order } else { own.order },
-        allowed_in_flight: if own.allowed_in_flight == 0 { of_all.allowed_in_flight } else { own.allowed_in_flight },
+        allowed_in_flight: if own.allowed_in_flight == 0 && own.adaptive == 0 { of_all.allowed_in_flight } else { own.allowed_in_flight },
         timeout_ns: if own.timeout_ns == 0 { of_all.timeout_ns } else { own.timeout_ns },
         ..*own
     }

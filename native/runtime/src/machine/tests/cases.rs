@@ -6,6 +6,7 @@ fn machine(ordered: bool, cap: u32, timeout: Option<u64>, retry: Retry) -> Machi
     let settings = Settings {
         ordered,
         allowed_in_flight: cap,
+        adaptive: false,
         timeout,
         deadline: None,
         max_rows: 100,

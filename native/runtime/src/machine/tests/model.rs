@@ -65,6 +65,8 @@ pub struct ModelAttempt {
 /// All that the machine must know, each fact once.
 pub struct Model {
     pub settings: Settings,
+    /// The machine's, if its limit adapts.
+    pub limit: u32,
     pub rows: Vec<ModelRow>,
     pub batch_bytes: Vec<u64>,
     pub payloads: Vec<Rc<usize>>,
@@ -98,6 +100,7 @@ impl Model {
     pub fn new(settings: Settings) -> Model {
         Model {
             settings,
+            limit: settings.allowed_in_flight,
             rows: vec![],
             batch_bytes: vec![],
             payloads: vec![],
@@ -190,8 +193,18 @@ impl Model {
         self.rows[row].place = Place::BackingOff { until: now + pause };
     }
 
+    /// R23: a limit that adapts is the machine's affair, within its bounds.
+    pub fn adapt(&mut self, limit: u64) {
+        assert!(if self.settings.adaptive {
+            (1..=u64::from(self.settings.allowed_in_flight)).contains(&limit)
+        } else {
+            limit == u64::from(self.limit)
+        });
+        self.limit = limit as u32;
+    }
+
     pub fn has_slot(&self) -> bool {
-        self.open.iter().filter(|a| !a.stuck).count() < self.settings.allowed_in_flight as usize
+        self.open.iter().filter(|a| !a.stuck).count() < self.limit as usize
     }
 
     /// R7: the first part of a micro-batch whose rows, or some of them, still wait.

@@ -103,6 +103,7 @@ fn settings() -> impl Strategy<Value = Settings> {
             max_stuck: 1000,
             gather,
             rate: None,
+            adaptive: false,
             share: Some(share),
         },
     )

@@ -20,6 +20,7 @@ fn machine(change: impl FnOnce(&mut Settings)) -> Shared {
         gather: None,
         share: Some(CACHE),
         rate: None,
+        adaptive: false,
     };
     change(&mut settings);
     sharing(settings)

@@ -96,21 +96,34 @@ fn settings() -> impl Strategy<Value = Settings> {
     let limits = (prop::option::of(1..60u64), prop::option::of(1..200u64));
     let gather = (1..6u64, 1..60u64, 0..40u64).prop_map(|(rows, bytes, wait)| Gather { rows, bytes, wait });
     let rate = (1..6u32, 1..500u64).prop_map(|(starts, window)| Rate { starts, window });
-    (any::<bool>(), 1..5u32, limits, 1..20u64, 1..100u64, retry(), 1..6u32, (prop::option::of(gather), prop::option::of(rate))).prop_map(
-        |(ordered, allowed_in_flight, (timeout, deadline), max_rows, max_bytes, retry, max_stuck, (gather, rate))| Settings {
-            ordered,
-            allowed_in_flight,
-            timeout,
-            deadline,
-            max_rows,
-            max_bytes,
-            retry,
-            max_stuck,
-            gather,
-            share: None,
-            rate,
-        },
+    (
+        any::<bool>(),
+        (1..5u32, any::<bool>()),
+        limits,
+        1..20u64,
+        1..100u64,
+        retry(),
+        1..6u32,
+        (prop::option::of(gather), prop::option::of(rate)),
     )
+        .prop_map(
+            |(ordered, (allowed_in_flight, adaptive), (timeout, deadline), max_rows, max_bytes, retry, max_stuck, (gather, rate))| {
+                Settings {
+                    ordered,
+                    allowed_in_flight,
+                    adaptive,
+                    timeout,
+                    deadline,
+                    max_rows,
+                    max_bytes,
+                    retry,
+                    max_stuck,
+                    gather,
+                    share: None,
+                    rate,
+                }
+            },
+        )
 }
 
 impl Weigh for u64 {
@@ -365,6 +378,7 @@ fn run(settings: Settings, events: &[Event]) -> Result<(), TestCaseError> {
     let mut now = 1_000;
     for event in events {
         step(&mut machine, &mut model, &mut now, event)?;
+        model.adapt(machine.counts().limit);
         agree(&mut machine, &model, now)?;
         check_requests(&mut machine, &mut model)?;
     }
@@ -382,7 +396,12 @@ fn run(settings: Settings, events: &[Event]) -> Result<(), TestCaseError> {
     let ended = [counts.values, counts.errors, counts.timed_out, counts.cancelled];
     prop_assert_eq!(ended, model.ended, "R16: rows by outcome");
     let mut latency = Histogram::default();
-    if settings.timeout.or(settings.deadline).is_some() || settings.retry.errors || settings.gather.is_some() || settings.rate.is_some() {
+    if settings.timeout.or(settings.deadline).is_some()
+        || settings.retry.errors
+        || settings.gather.is_some()
+        || settings.rate.is_some()
+        || settings.adaptive
+    {
         model.took.iter().for_each(|&took| latency.count(took));
     }
     prop_assert_eq!(*machine.latency(), latency, "R16: how long rows took");
