@@ -25,7 +25,7 @@ INCLUDE = ROOT / "native" / "include"
 SOURCES = {
     ".py": """
 from arroyo_udf_plugin import udf
-@udf
+@udf(native=False)
 def same(x: int) -> int:
     return x
 @udf
