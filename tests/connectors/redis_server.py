@@ -56,6 +56,7 @@ class Server:
             "dir": self._folder,
             "save": "",
             "appendonly": "yes",
+            "appendfsync": "always",  # else a write may wait for the disk, and is lost with the server
             "repl-diskless-sync": "no",
         }
         words = [str(word) for name, value in options.items() for word in (f"--{name}", value)]

@@ -17,6 +17,7 @@ from typing import Any
 import psycopg
 import pytest
 from connector_kills import KILLS, MOMENTS
+from failing import ended
 from published import FollowedTable, maker, replayed
 from waiting import until
 
@@ -231,7 +232,7 @@ def test_kills(tmp_path: Path) -> None:
         table.connect_again()
         table.insert(LAST)
         parts = NewParts(tmp_path)
-        with engine("none") as process:
+        with ended(engine("none")) as process:
             until(lambda: parts.have(f"name {LAST}") or process.poll() is not None, "the last row")
             # It may be one of the snapshot, before changes of others. A change of it comes behind all changes.
             table.sql("UPDATE {t} SET name = 'the last change' WHERE id = %s", LAST)

@@ -26,6 +26,7 @@ import pyarrow as pa
 import pytest
 from connector_kills import KILLS, MOMENTS
 from delta_tables import numbers_of
+from failing import ended
 from waiting import until
 
 pytestmark = pytest.mark.connectors
@@ -127,7 +128,7 @@ class KilledTable:
                 self.logs.rotate()
                 self.logs.add()
         self.logs.add()
-        with self._engine("none", is_first=False) as process:
+        with ended(self._engine("none", is_first=False)) as process:
             until(lambda: len(self.found()) >= self.logs.rows or process.poll() is not None, "all rows")
             process.send_signal(signal.SIGTERM)
             output, _ = process.communicate(timeout=PATIENCE)

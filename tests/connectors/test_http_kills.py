@@ -23,6 +23,7 @@ from typing import Any
 import httpx
 import pytest
 from connector_kills import KILLS, MOMENTS
+from failing import ended
 from http_server import Answer, Request, serving
 from waiting import until
 
@@ -128,7 +129,7 @@ def test_webhook_to_webhook(tmp_path: Path) -> None:
                 assert process.wait(120) == -signal.SIGKILL, errors.read_text()
             found = receiver.numbers()
             assert len(found) == len(set(found)), "rows came twice"
-        with engine("none", is_first=False) as process:
+        with ended(engine("none", is_first=False)) as process:
             confirmed = sender.confirmed
             until(lambda: sender.confirmed > confirmed or process.poll() is not None, "rows of the last engine")
             sender.end()

@@ -23,6 +23,7 @@ from typing import Any
 
 import kafka_broker
 import pytest
+from failing import ended
 from waiting import until
 
 pytestmark = pytest.mark.connectors
@@ -93,7 +94,7 @@ class KilledWriter:
             found = self.found()
             assert len(found) == len(set(found)), "rows came twice"
         self.add()
-        with self._engine("none", is_first=False) as process:
+        with ended(self._engine("none", is_first=False)) as process:
             until(lambda: len(self.found()) >= self.rows or process.poll() is not None, "all rows")
             process.send_signal(signal.SIGTERM)
             output, _ = process.communicate(timeout=PATIENCE)

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from connector_kills import KILLS, MOMENTS
+from failing import ended
 from redis_server import Server
 from waiting import until
 
@@ -193,7 +194,7 @@ class KilledRedis:
             found = self.found()
             assert len(found) == len(set(found)), "rows came twice"
         self.add()
-        with self._engine("none", is_first=False) as process:
+        with ended(self._engine("none", is_first=False)) as process:
             until(lambda: len(self.found()) >= self.rows or process.poll() is not None, "all rows")
             process.send_signal(signal.SIGTERM)
             output, _ = process.communicate(timeout=120)

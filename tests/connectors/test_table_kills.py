@@ -26,6 +26,7 @@ import adbc_driver_postgresql.dbapi as adbc
 import adbc_driver_sqlite.dbapi as sqlite
 import pytest
 from connector_kills import KILLS, MOMENTS
+from failing import ended
 from waiting import until
 
 import postgresql as postgresql_server
@@ -115,7 +116,7 @@ class Killed:
         for number in range(KILLS):
             self.kill(MOMENTS[number % len(MOMENTS)], is_first=not number, disturb=number % 3 == 1)
         self.change()
-        with self._engine("none", is_first=False) as process:
+        with ended(self._engine("none", is_first=False)) as process:
             until(lambda: found() == expected() or process.poll() is not None, "all rows")
             process.send_signal(signal.SIGTERM)
             output, _ = process.communicate(timeout=PATIENCE)
