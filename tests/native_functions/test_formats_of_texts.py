@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -36,20 +36,19 @@ def floats(choices: random.Random, n: int) -> Iterator[float]:
         math.nan,
     ]
     for _ in range(n):
-        size = choices.choice(
-            [
-                lambda: 10 ** choices.uniform(-4, 15),
-                lambda: round(10 ** choices.uniform(-4, 10), choices.randint(0, 6)),
-                lambda: math.nextafter(2.0 ** choices.randint(-13, 49), choices.choice([0, math.inf])),
-                lambda: 2.0 ** choices.randint(-13, 49),
-                lambda: choices.randint(1, 10**15 - 1) / choices.choice([1, 2, 4, 8, 10, 100, 1000]),
-                lambda: math.nextafter(10.0 ** choices.randint(-4, 14), choices.choice([0, math.inf])),
-                lambda: (choices.randint(1, 10**6) + 0.5) / choices.choice([1, 10, 100, 1000, 8, 16]),
-                lambda: choices.randint(1, 10**9) / 2 ** choices.randint(0, 30),
-                lambda: choices.choice(special),
-                lambda: struct.unpack("d", struct.pack("Q", choices.getrandbits(64)))[0],
-            ]
-        )()
+        ways: list[Callable[[], float]] = [
+            lambda: 10 ** choices.uniform(-4, 15),
+            lambda: round(10 ** choices.uniform(-4, 10), choices.randint(0, 6)),
+            lambda: math.nextafter(2.0 ** choices.randint(-13, 49), choices.choice([0, math.inf])),
+            lambda: 2.0 ** choices.randint(-13, 49),
+            lambda: choices.randint(1, 10**15 - 1) / choices.choice([1, 2, 4, 8, 10, 100, 1000]),
+            lambda: math.nextafter(10.0 ** choices.randint(-4, 14), choices.choice([0, math.inf])),
+            lambda: (choices.randint(1, 10**6) + 0.5) / choices.choice([1, 10, 100, 1000, 8, 16]),
+            lambda: choices.randint(1, 10**9) / 2 ** choices.randint(0, 30),
+            lambda: choices.choice(special),
+            lambda: struct.unpack("d", struct.pack("Q", choices.getrandbits(64)))[0],
+        ]
+        size = choices.choice(ways)()
         yield choices.choice([size, size, -size])
 
 
@@ -68,8 +67,8 @@ def test_formats(tmp_path: Path, type_: str, specs: list[str]) -> None:
     if type_ == "float":
         values = pa.array(floats(choices, N), pa.float64())
     elif type_ == "int":
-        few, all_ = (lambda: choices.randint(-1100, 1100)), (lambda: choices.getrandbits(64) - 2**63)
-        values = pa.array([choices.choice([few, all_])() for _ in range(N)], pa.int64())
+        few = [choices.randint(-1100, 1100) for _ in range(N // 2)]
+        values = pa.array([*few, *(choices.getrandbits(64) - 2**63 for _ in range(N // 2))], pa.int64())
     else:
         letters = "abcXYZ " * 20 + "\u00e9\u4e2d"
         values = pa.array(["".join(choices.choices(letters, k=choices.randint(0, 12))) for _ in range(N)])

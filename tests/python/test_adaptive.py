@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import pyarrow as pa
 import pytest
@@ -75,11 +76,12 @@ def test_r23_other_errors_are_answers(plugin: Plugin) -> None:
 
 @pytest.mark.parametrize("isolation", ["thread", "process"])
 def test_r23_a_number_at_the_start_replaces_a_limit_that_adapts(
-    build_plugin: Callable[..., Path], isolation: str
+    build_plugin: Callable[..., Path], isolation: Literal["thread", "process"]
 ) -> None:
-    with load(build_plugin(SOURCE, name="adaptive"), isolation=isolation) as plugin:  # type: ignore[call-overload]
-        for options, limits in (({}, (16, 1000)), ({"allowed_in_flight": 3}, (3, 3))):
-            with plugin.functions["blocking"].start(**options) as runtime:
+    with load(build_plugin(SOURCE, name="adaptive"), isolation=isolation) as plugin:
+        blocking = plugin.functions["blocking"]
+        for runtime, limits in ((blocking.start(), (16, 1000)), (blocking.start(allowed_in_flight=3), (3, 3))):
+            with runtime:
                 runtime.send(0, pa.array([1, 2]))
                 assert drained(runtime, 2)["value"].to_pylist() == [1, 2]
                 counts = runtime.statistics()

@@ -68,7 +68,8 @@ def test_r22_a_call_waits_until_the_budget_allows_it(plugin: Plugin, name: str) 
         runtime.send(0, pa.array([5, 6, 7]))
         for done in range(1, 4):
             assert drained(runtime, 1)["value"].to_pylist() == [4 + done]
-            until(lambda done=done: runtime.statistics().paced == min(done, 2), "the next call to wait")
+            waited = min(done, 2)
+            until(lambda: runtime.statistics().paced == waited, "the next call to wait")  # noqa: B023 (called in this turn)
             assert ended(runtime) == done
             advance(HOUR)
 
