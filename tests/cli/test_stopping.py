@@ -341,7 +341,7 @@ def test_ctrl_c_ends_the_import_of_a_module(build_plugin: BuildPlugin, tmp_path:
         import os, pathlib
         from arroyo_udf_plugin import udf
 
-        @udf
+        @udf(native=False)
         def length(path: str) -> int:
             return len(path)
 
