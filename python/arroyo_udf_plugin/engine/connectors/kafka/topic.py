@@ -33,6 +33,7 @@ MOVING = (
     *("COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS"),
 )
 """Errors while another broker takes over, or one that was restarted does."""
+_LEARNING = 2.0  # seconds for a cluster that says that it has no such topic
 _TURN = 0.05  # seconds between two looks for errors of a connection, or two questions
 _QUIET = {"log_level": 2}  # librdkafka writes to standard error otherwise; what matters is in the errors
 _OWN = {
@@ -250,13 +251,16 @@ class KafkaAdmin:
 
     def ask(self, ask: Callable[[Any], Mapping[Key, Future[Answer]]]) -> dict[Key, Answer]:
         """What the cluster answers. ask: gets an AdminClient. Raises InvalidArgument, also if nothing comes."""
-        patience, codes = time.monotonic() + PATIENCE, self.library.KafkaError
-        moving = [getattr(codes, name) for name in MOVING]
+        begun, codes = time.monotonic(), self.library.KafkaError
+        patience = begun + PATIENCE
+        # A broker that has just come up may not know its topics yet.
+        untils = {codes.UNKNOWN_TOPIC_OR_PART: begun + _LEARNING}
+        untils |= dict.fromkeys((getattr(codes, name) for name in MOVING), patience)
         while True:
             try:
                 return {key: self._answer(future, patience) for key, future in ask(self._client).items()}
             except self.library.KafkaException as error:
-                if error.args[0].code() not in moving or time.monotonic() > patience:
+                if time.monotonic() > untils.get(error.args[0].code(), begun):
                     raise self._topic.refusal(error.args[0]) from None
             time.sleep(_TURN)
 
