@@ -191,7 +191,7 @@ import os
 from arroyo_udf_plugin import udf
 if "FAILS" in os.environ:
     raise RuntimeError("no model file")
-@udf
+@udf(native=False)
 def double(n: int) -> int:
     return 2 * n
 """
