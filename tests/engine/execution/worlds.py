@@ -54,7 +54,7 @@ class Gate:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._is_open = False
-        self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
+        self._waiting: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
         self.reached = threading.Event()
 
     def open(self) -> None:
@@ -64,13 +64,18 @@ class Gate:
                 loop.call_soon_threadsafe(event.set)
 
     async def passed(self) -> None:
-        event = asyncio.Event()
+        waiting = asyncio.get_running_loop(), asyncio.Event()
         with self._lock:
-            if self._is_open:
-                event.set()
-            self._waiting.append((asyncio.get_running_loop(), event))
+            if not self._is_open:
+                self._waiting.add(waiting)
+            else:
+                waiting[1].set()
         self.reached.set()
-        await event.wait()
+        try:
+            await waiting[1].wait()
+        finally:
+            with self._lock:  # who opens it later must not find a loop that is closed
+                self._waiting.discard(waiting)
 
 
 Item = Sequence[int] | Marker | Gate | Callable[[], None] | pa.RecordBatch
