@@ -56,6 +56,8 @@ mod arrow_types;
 #[cfg(feature = "arrow")]
 mod caller;
 #[cfg(feature = "arrow")]
+mod nested;
+#[cfg(feature = "arrow")]
 mod rows;
 
 #[cfg(feature = "datafusion")]

@@ -14,6 +14,7 @@ use arroyo_udf_abi as abi;
 use crate::arrow_types::ArrowTypes;
 use crate::batch::Owned;
 use crate::error::broken;
+use crate::nested::array_of;
 use crate::{Batch, Error, ErrorKind, Function, Result, Results};
 
 impl Function {
@@ -175,8 +176,9 @@ impl Results {
             let data = unsafe { from_ffi_and_data_type(child, data_type.clone()) };
             // The shape says all of numbers; texts, and what is nested, have offsets and bytes of their own.
             let data = data.and_then(|data| if data_type.is_primitive() { Ok(data) } else { data.validate_full().map(|()| data) });
-            let data = data.map_err(|error| broken(function.name, &format!("it answered a broken array: {error}")))?;
-            Ok(Some(make_array(data.slice(array.0.offset as usize, array.0.length as usize))))
+            let column = data.and_then(array_of);
+            let column = column.map_err(|error| broken(function.name, &format!("it answered a broken array: {error}")))?;
+            Ok(Some(column.slice(array.0.offset as usize, array.0.length as usize)))
         };
         let rows = Rows {
             values: column(Some(&fields.value))?.expect("it has a place"),

@@ -15,6 +15,7 @@ from ..errors import LoadError
 from ..host.answers import schema_of
 from ..host.function import Function
 from ..host.library import Plugin, load
+from ..host.plain_structs import plain
 from ..host.policy import Policy
 
 
@@ -52,7 +53,7 @@ def policy_of(plugin: Plugin) -> Policy:
 
 def values(function: Function, outcomes: pa.StructArray, policy: Policy) -> pa.Array:
     """The values of rows with these outcomes (see `Function.outcomes`). Raises RowError, if the policy says so."""
-    return policy.apply(outcomes, function).results.column("value")
+    return plain(policy.apply(outcomes, function).results.column("value"))
 
 
 def volatility_of(function: Function) -> Volatility:

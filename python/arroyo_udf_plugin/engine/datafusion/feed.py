@@ -22,6 +22,7 @@ from typing import Any
 import pyarrow as pa
 
 from ...errors import InvalidArgument
+from ...host.plain_structs import plain_batch
 from .native_calls import NativeFunction, RewrittenText
 
 TABLE = "__in"
@@ -154,7 +155,7 @@ class Single:
     def run(self, *batches: pa.RecordBatch) -> list[pa.RecordBatch]:
         """As `Feed.run`."""
         own = context(functions=self._asked.functions)
-        own.register_record_batches(TABLE, [list(batches)])
+        own.register_record_batches(TABLE, [list(map(plain_batch, batches))])
         return [answer.to_pyarrow() for answer in own.sql(self._asked.text).execute_stream()]
 
 
@@ -192,7 +193,7 @@ class FeedOfTwo:
         """In a documented way."""
         own = context(functions=self._asked.functions)
         for name, table, rows in zip(self._names, self._tables, batches, strict=True):
-            own.register_record_batches(name, [list(rows) or [no_rows(table.schema)]])
+            own.register_record_batches(name, [list(map(plain_batch, rows)) or [no_rows(table.schema)]])
         return [answer.to_pyarrow() for answer in own.sql(self._asked.text).execute_stream()]
 
 
@@ -264,4 +265,4 @@ class _Scanner:
         waiting = self._table.waiting
         while waiting:
             batch = waiting.popleft()
-            yield batch if self._columns is None else batch.select(self._columns)
+            yield plain_batch(batch if self._columns is None else batch.select(self._columns))

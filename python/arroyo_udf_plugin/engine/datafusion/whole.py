@@ -32,6 +32,7 @@ import pyarrow.compute as pc
 from ...errors import ArroyoUdfError, RowError
 from ...host.aggregate import Aggregate
 from ...host.function import Function
+from ...host.plain_structs import plain, plain_batch
 from ...host.runtime import Runtime
 from ...host.started import Bytes
 from .accumulators import Accumulators, GroupAccumulator
@@ -142,6 +143,7 @@ def _as(column: pa.Array, type_: pa.DataType) -> pa.Array:
 
 def _shares(batches: Sequence[pa.RecordBatch], threads: int) -> list[list[pa.RecordBatch]]:
     """For one thread or several, in an order that depends on their number alone."""
+    batches = [plain_batch(batch) for batch in batches]
     rows = sum(batch.num_rows for batch in batches)
     count = 1 if rows < _TABLE_ROWS else min(threads, len(batches))
     size = -(-len(batches) // count) if batches else 1
@@ -264,9 +266,9 @@ class _Called:
     def _called(self, arrays: Sequence[pa.Array]) -> pa.Array:
         try:
             if self.function.kind == "async":
-                return self._awaited(arrays)
+                return plain(self._awaited(arrays))
             answer = self.function(*arrays)
-            return answer.combine_chunks() if isinstance(answer, pa.ChunkedArray) else answer
+            return plain(answer.combine_chunks() if isinstance(answer, pa.ChunkedArray) else answer)
         except ArroyoUdfError as error:
             self.failed = self.failed or error
             raise
