@@ -48,9 +48,14 @@ def plain(array: pa.Array) -> pa.Array:
     return array  # such as a union: neither engine takes it apart
 
 
+def has_structs(schema: pa.Schema) -> bool:
+    """Whether `plain_batch` may do something."""
+    return any(map(_holds_struct, schema.types))
+
+
 def plain_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
     """`plain` of all columns."""
-    if not any(map(_holds_struct, batch.schema.types)):
+    if not has_structs(batch.schema):
         return batch
     return pa.RecordBatch.from_arrays([plain(column) for column in batch.columns], schema=batch.schema)
 

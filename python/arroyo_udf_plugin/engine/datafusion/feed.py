@@ -22,7 +22,7 @@ from typing import Any
 import pyarrow as pa
 
 from ...errors import InvalidArgument
-from ...host.plain_structs import plain_batch
+from ...host.plain_structs import has_structs, plain_batch
 from .native_calls import NativeFunction, RewrittenText
 
 TABLE = "__in"
@@ -241,6 +241,7 @@ class _Table:
 
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema
+        self.has_structs = has_structs(schema)
         self.waiting: collections.deque[pa.RecordBatch] = collections.deque()
 
     def get_fragments(self, filter: Any = None) -> list[_Table]:
@@ -265,4 +266,5 @@ class _Scanner:
         waiting = self._table.waiting
         while waiting:
             batch = waiting.popleft()
-            yield plain_batch(batch if self._columns is None else batch.select(self._columns))
+            chosen = batch if self._columns is None else batch.select(self._columns)
+            yield plain_batch(chosen) if self._table.has_structs else chosen
