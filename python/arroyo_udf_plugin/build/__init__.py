@@ -44,6 +44,7 @@ def build(
     offline: bool = False,
     arroyo: str | None = None,
     on_error: Literal["fail", "null"] = "fail",
+    no_python: bool = False,
 ) -> Path:
     """Builds the plugin of a source file (.py, .rs or .c) and returns the path of the shared library.
 
@@ -57,6 +58,8 @@ def build(
     arroyo: the function to export for the Arroyo engine, too; None: the source's only function. Not for C.
     on_error: what becomes of a row that failed, in Arroyo and in other engines: "fail" ends the job or the query with
         its text, "null" gives null.
+    no_python: make a library without Python, of functions that are all native; rows that only Python could run fail.
+        Not for Arroyo.
     The same source built with the same tools comes from a cache.
     Raises BuildError, if possible with file, line and what to write instead.
     """
@@ -64,7 +67,7 @@ def build(
 
     from . import cache
 
-    how, exports = cache.Resolution(locked, offline), cache.Exports(arroyo, on_error)
+    how, exports = cache.Resolution(locked, offline), cache.Exports(arroyo, on_error, no_python)
     if callable(source):
         from . import cell
 

@@ -74,14 +74,25 @@ class Resolution:
 
 @dataclass(frozen=True)
 class Exports:
-    """The symbols that a plugin exports for engines with entry points of their own, beside its table.
+    """What a library has for its hosts: the symbols for engines with entry points of their own, beside its table.
 
     arroyo: the function for the Arroyo engine; None: the source's only function, if Arroyo can call it.
     on_error: the result of a row that failed, in all these engines: "fail" ends the query or the job, "null" is null.
+    no_python: a source in Python becomes a library without Python, and without symbols for Arroyo.
     """
 
     arroyo: str | None = None
     on_error: str = "fail"
+    no_python: bool = False
+
+    def check(self, source: Path) -> None:
+        """Raises BuildError for what does not go together."""
+        if self.no_python and source.suffix != ".py":
+            raise BuildError("--no-python is for sources in Python: other libraries need none", str(source))
+        if self.no_python and self.arroyo is not None:
+            raise BuildError(
+                f"--arroyo {self.arroyo} --no-python: the symbols for Arroyo need Python; leave one out", str(source)
+            )
 
     @property
     def flags(self) -> list[str]:
@@ -136,7 +147,8 @@ def artifact(source: Path, toolchain: Toolchain, how: Resolution, exports: Expor
             "the file's name becomes the plugin's: use letters, digits and underscores, and no digit first", str(source)
         )
     parts = [name, source.read_bytes().hex(), __version__, str(ABI_VERSION), *platform.uname()[::4]]
-    parts += [exports.arroyo or "", exports.on_error]
+    exports.check(source)
+    parts += [exports.arroyo or "", exports.on_error, "no Python" if exports.no_python else ""]
     key = hashlib.sha256(json.dumps([*parts, *toolchain.inputs(source, how)]).encode()).hexdigest()
     identity = PluginIdentity(name, key, __version__)
     return kept(key, f"lib{name}.so", lambda output: toolchain.compile(source, output, identity, how, exports))

@@ -31,6 +31,7 @@ from .declared import Declared
 
 _PACKAGE = Path(__file__).parent.parent
 _TEMPLATE = inner.TEMPLATES / "plugin.c"
+_ALONE = inner.TEMPLATES / "plugin_alone.c"
 # No contraction, and the C library's functions rather than the compiler's own: results are Python's to the last bit.
 _LIBM = ("exp", "expm1", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
          "log", "log2", "log10", "log1p", "pow", "fmod", "atan2")  # fmt: skip
@@ -73,9 +74,11 @@ def compile(
         udfs, aggregates = _functions(source, module, decorated)
         functions = declared.functions(udfs, aggregates, block)
         natives = native.compiled(parcel.source, identity.name, udfs, len(functions))
+        if exports.no_python:
+            _check_alone(source, udfs, aggregates, natives)
     folder = output.parent
     names = [function.name for function in functions if function.kind in ("SYNC", "ASYNC")]
-    chosen = exports.choose(names, names, source)
+    chosen = None if exports.no_python else exports.choose(names, names, source)
     data, symbols = _data(parcel, functions, identity), tuple[str, ...]()
     data += _reasons(natives, len(functions))
     if chosen is not None:
@@ -91,14 +94,25 @@ def compile(
     entry_points = folder / "entry_points.c"
     entry_points.write_text(engines.c_entry_points(identity.name, names, exports.on_error))
     folders = (folder, engines.FOLDER, inner.TEMPLATES, inner.include())
-    files = [_TEMPLATE, entry_points, engines.object_file(source, exports.flags), inner.object_file(source)]
+    files = [entry_points, engines.object_file(source, exports.flags)]
+    files += [_ALONE] if exports.no_python else [_TEMPLATE, inner.object_file(source)]
     compiler = [*inner.compiler(), *(f"-I{include}" for include in folders)]
     if natives.text is not None:
-        files.append(_native_object(source, natives.text, output.parent, compiler))
+        alone = ["-DNATIVE_ALONE", f'-DARROYO_UDF_PLUGIN_NAME="{identity.name}"'] if exports.no_python else []
+        files.append(_native_object(source, natives.text, output.parent, [*compiler, *alone]))
     command = [*compiler, *inner.FLAGS, *map(str, files), "-o", str(output)]
     done = tools.call([*command, f"-Wl,--version-script={folder / 'exports.map'}", *inner.LINK, "-lm"])
     if done.returncode:
         raise BuildError(f"the C compiler refused the plugin:\n{done.stderr}", str(source))
+
+
+def _check_alone(source: Path, udfs: list[Udf[..., Any]], aggregates: list[Udaf], natives: native.Natives) -> None:
+    """Raises BuildError unless all functions can be in a library without Python."""
+    for udf, reason in zip(udfs, natives.reasons, strict=True):
+        if reason is not None:
+            raise udf.mistake(f"needs Python, and --no-python was asked for: it is not native because of {reason}")
+    for aggregate in aggregates:
+        raise aggregate.mistake("needs Python, and --no-python was asked for: it aggregates rows")
 
 
 def _native_object(source: Path, text: str, folder: Path, compiler: list[str]) -> Path:

@@ -28,10 +28,25 @@ def _renamed(context: click.Context, option: click.Parameter, value: str | None)
     help="What becomes of a row that failed, in Arroyo and in other engines.",
 )
 @click.option("--arroyo-on-error", hidden=True, expose_value=False, callback=_renamed)
+@click.option(
+    "--no-python",
+    is_flag=True,
+    help="Make a library without Python, if all functions are native; rows that need Python fail.",
+)
 @click.option("--locked", is_flag=True, help="Take dependencies from the lock file beside SRC; refuse a stale one.")
 @click.option("--offline", is_flag=True, help="Download nothing.")
-def command(source: Path, out: Path | None, arroyo: str | None, on_error: Any, locked: bool, offline: bool) -> None:
+def command(
+    source: Path,
+    out: Path | None,
+    arroyo: str | None,
+    on_error: Any,
+    no_python: bool,
+    locked: bool,
+    offline: bool,
+) -> None:
     """Compile SRC (.py, .rs or .c) into a plugin, one shared library, and print its path."""
     with shown():
-        built = build(source, out, arroyo=arroyo, on_error=on_error, locked=locked, offline=offline)
+        built = build(
+            source, out, arroyo=arroyo, on_error=on_error, no_python=no_python, locked=locked, offline=offline
+        )
     click.echo(str(built))

@@ -21,6 +21,7 @@ native.py       which functions were compiled to C, and how many of their rows w
 logs.py         what runtimes report, to logging
 html.py         functions as notebooks show them
 policy.py       what becomes of rows that failed
+plain_structs.py    structs as engines in Rust read them rightly
 
 Guarantees: what comes from a plugin is checked before it is believed, and what breaks the contract is an AbiError
 (`load` says what cannot be checked); an argument that a plugin did not take is released here; every call may be made

@@ -47,15 +47,15 @@ class Code:
         self.add(f"const {C_TYPES[kind]} {name} = {expression};")
         return Value(kind, name)
 
-    def defer_if(self, condition: str) -> None:
-        """Lets Python run the row if this holds."""
-        self.add(f"if (NATIVE_UNLIKELY({condition})) goto deferred;")
+    def defer_if(self, condition: str, why: str = "") -> None:
+        """Lets Python run the row if this holds. why: as `raised` gives it."""
+        self.add(f"if (NATIVE_UNLIKELY({condition})) {f'{{ {why} goto deferred; }}' if why else 'goto deferred;'}")
 
-    def checked(self, kind: Kind, call: str) -> Value:
+    def checked(self, kind: Kind, call: str, why: str = "") -> Value:
         """The value that a function of native.h writes through its last argument; it answers true if Python must run
-        the row. call: its name and its other arguments, as in `native_add(a, b`."""
+        the row. call: its name and its other arguments, as in `native_add(a, b`. why: as `raised` gives it."""
         name = self.temporary(kind)
-        self.defer_if(f"{call}, &{name})")
+        self.defer_if(f"{call}, &{name})", why)
         return Value(kind, name)
 
     def reserve(self) -> int:
@@ -82,6 +82,14 @@ class Code:
     def text(self) -> str:
         """The body of the function, with its variables."""
         return "\n".join([*(f"  {line}" for line in self.declared.values()), *self.lines])
+
+
+def raised(error: BaseException, condition: str = "true") -> str:
+    """C that notes what Python raises in the row if this holds, for libraries without Python."""
+    try:
+        return f"NATIVE_RAISES({condition}, {c_string(f'{type(error).__name__}: {error}')});"
+    except UnicodeEncodeError:
+        return ""
 
 
 def c_string(text: str) -> str:

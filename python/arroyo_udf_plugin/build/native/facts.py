@@ -37,7 +37,7 @@ class Facts:
     """Of one file. functions: those that are defined with `def`, by their names. constants: by their names. tables:
     dicts, sets and tuples of constants. modules: name -> the module math or datetime that it is. math_functions and
     datetime_classes: name -> what it is in these modules. rebinds: what in the file may rebind names, and its line;
-    None: nothing."""
+    None: nothing. catches: whether something in it catches what is raised."""
 
     def __init__(self, tree: ast.Module, decorated: Collection[str] = ()) -> None:
         """decorated: functions whose only decorator is @udf, which changes no call."""
@@ -49,6 +49,7 @@ class Facts:
         self.math_functions: dict[str, str] = {}
         self.datetime_classes: dict[str, str] = {}
         self.rebinds: tuple[str, int] | None = None
+        self.catches = any(isinstance(node, ast.Try) for node in ast.walk(tree))
         self._bound = _bindings(tree)
         imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
         self._imported = {(alias.asname or alias.name).partition(".")[0] for node in imports for alias in node.names}

@@ -8,9 +8,10 @@ ASSUMES: what Facts says of the module.
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Callable, Mapping, Sequence
 
-from .code import Code
+from .code import Code, raised
 from .expressions import Expressions
 from .library import FunctionInC, Library
 from .names import null_name, variable_name
@@ -112,8 +113,22 @@ class FunctionCompiler(Expressions):
         return True
 
     def _raise(self, statement: ast.Raise) -> bool:
+        if (why := self._raised(statement)) is not None:
+            self.code.add(why)
         self.code.add("goto deferred;")
         return False
+
+    def _raised(self, statement: ast.Raise) -> str | None:
+        """For libraries without Python: what is raised, if that is one of Python's own errors with a constant text."""
+        match statement.exc:
+            case ast.Call(func=ast.Name(id=name), args=[ast.Constant(value=str(text))], keywords=[]):
+                kind = getattr(builtins, name, None) if self.facts.is_builtin(name) else None
+                if isinstance(kind, type) and issubclass(kind, Exception) and not self.facts.catches:
+                    try:
+                        return raised(kind(text))
+                    except TypeError:  # it takes more than a text
+                        return None
+        return None
 
     def _assert(self, statement: ast.Assert) -> bool:
         condition = self.condition(statement.test)

@@ -6,9 +6,11 @@ An INT is an int64 here; whatever goes beyond is deferred. The C functions are i
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Sequence
 
 from .builder import FunctionBuilder
+from .code import raised
 from .values import NUMBERS, Kind, NotNative, Value, as_integer
 
 BUILTINS = ("abs", "bool", "float", "int", "max", "min", "ord", "pow", "round", "str")
@@ -16,6 +18,7 @@ _CHECKED = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Floor
             ast.LShift: "shift_left", ast.RShift: "shift_right", ast.Pow: "power"}  # fmt: skip
 _BITS = {ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^"}
 _PLAIN = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}
+_DIVISIONS = {ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod}
 _SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
           ast.LShift: "<<", ast.RShift: ">>", ast.MatMult: "@"}  # fmt: skip
 
@@ -62,14 +65,14 @@ def binary(on: FunctionBuilder, op: ast.operator, one: Value, other: Value, line
     if isinstance(op, ast.Div):
         name = "divide" if one.kind is other.kind is Kind.INT else "divide_float"
         pair = (one.code, other.code) if name == "divide" else (as_float(one), as_float(other))
-        return on.code.checked(Kind.FLOAT, f"native_{name}({pair[0]}, {pair[1]}")
+        return on.code.checked(Kind.FLOAT, f"native_{name}({pair[0]}, {pair[1]}", _by_zero(on, op, one, other))
     if Kind.FLOAT not in (one.kind, other.kind):
         return _of_integers(on, op, one, other, line)
     if isinstance(op, tuple(_PLAIN)):
         return on.code.result(Kind.FLOAT, f"{as_float(one)} {_PLAIN[type(op)]} {as_float(other)}")
     if isinstance(op, ast.FloorDiv | ast.Mod | ast.Pow):
         call = f"native_{_CHECKED[type(op)]}_float({as_float(one)}, {as_float(other)}"
-        return on.code.checked(Kind.FLOAT, call)
+        return on.code.checked(Kind.FLOAT, call, _by_zero(on, op, one, other))
     raise NotNative(f"`{_SIGNS[type(op)]}` of {one.kind.value} and {other.kind.value}", line)
 
 
@@ -78,7 +81,21 @@ def _of_integers(on: FunctionBuilder, op: ast.operator, one: Value, other: Value
         raise NotNative(f"`{_SIGNS[type(op)]}` of int and int", line)
     if isinstance(op, ast.Pow) and other.is_constant and isinstance(other.constant, int) and other.constant < 0:
         return on.code.checked(Kind.FLOAT, f"native_power_float({as_float(one)}, {as_float(other)}")
-    return on.code.checked(Kind.INT, f"native_{_CHECKED[type(op)]}({one.code}, {other.code}")
+    call = f"native_{_CHECKED[type(op)]}({one.code}, {other.code}"
+    return on.code.checked(Kind.INT, call, _by_zero(on, op, one, other))
+
+
+def _by_zero(on: FunctionBuilder, op: ast.operator, one: Value, other: Value) -> str:
+    """What Python raises for a divisor of 0."""
+    divide = _DIVISIONS.get(type(op))
+    if divide is None or on.facts.catches:
+        return ""
+    samples = {Kind.INT: (1, 0), Kind.FLOAT: (1.0, 0.0)}
+    try:
+        divide(samples[one.kind][0], samples[other.kind][1])
+    except ZeroDivisionError as error:
+        return raised(error, f"{other.code} == 0")
+    return ""
 
 
 def compared(on: FunctionBuilder, sign: str, one: Value, other: Value, unless: str = "") -> str:

@@ -62,6 +62,7 @@ def loop(number: int, shown: str, compiled: FunctionInC, arguments: pa.Schema, r
     loads, passed = _loads(fields, result.format)
     store = _store(result, returns.nullable)
     lines = [
+        f"static native_counters native_counters_{number};",
         f"static inline __attribute__((always_inline)) void native_each_{number}(",
         "    const arroyo_udf_c_column *columns, arroyo_udf_c_result *result, int64_t first, int64_t count,",
         "    uint64_t wanted, bool has_all) {",
@@ -86,13 +87,13 @@ def loop(number: int, shown: str, compiled: FunctionInC, arguments: pa.Schema, r
         "}",
         f"static void native_rows_{number}(const arroyo_udf_c_column *columns, arroyo_udf_c_result *result,",
         "                          int64_t first, int64_t count, uint64_t wanted) {",
-        "  if (native_batch_of(result)->is_dropped) return;",
+        f"  NATIVE_BEGIN(result, {shown});",
         "  if (wanted == UINT64_MAX)",
         f"    native_each_{number}(columns, result, first, count, wanted, true);",
         "  else",
         f"    native_each_{number}(columns, result, first, count, wanted, false);",
+        f"  NATIVE_END(result, count, &native_counters_{number});",
         "}",
-        f"static native_counters native_counters_{number};",
         f"static const struct ArrowSchema native_value_{number} =",
         f'    ARROYO_UDF_C_SCHEMA("{result.arrow or result.format}", "value", ARROW_FLAG_NULLABLE, 0, NULL);',
         f"static struct ArrowSchema *const native_fields_{number}[] = {{",
@@ -123,7 +124,11 @@ def _loads(fields: list[pa.Field], returns: str) -> tuple[list[str], list[str]]:
         if type_.kind is Kind.TEXT:
             lines.append(f"native_text a{i} = NATIVE_EMPTY;")
             lines.append(f"if ({unless}!native_load(c{i}, row, &a{i})) {{")
-            lines += ["  batch->is_dropped = true;", "  return;", "}"]
+            lines += [
+                f"  if (!native_unreadable(result, c{i}, row)) return;",
+                f"  native_skip(result, row, '{returns}');",
+            ]
+            lines += ["  continue;", "}"]
             continue
         load = f"arroyo_udf_c_load_{type_.read}(c{i}, row)"
         if type_.kind is Kind.BOOL:

@@ -3,7 +3,7 @@
  * GUARANTEES  Each row has the result that Python gives it. Rows that a function defers go to Python together, as a batch
  *             of their own, and their results take the places of these rows. If most rows are deferred, or the batch is
  *             not one that native code reads, Python gets the batch as it is, and native results are dropped: native
- *             functions have no effects.
+ *             functions have no effects. With NATIVE_ALONE there is no Python, and these rows fail (native_alone.h).
  * ASSUMES     Every text argument of a row that is deferred has been read by native_load. */
 #ifndef NATIVE_BATCHES_H
 #define NATIVE_BATCHES_H
@@ -41,9 +41,21 @@ typedef struct native_batch {
   uint64_t *deferred; /* a bit for each row; NULL: none is deferred */
   int64_t n_deferred;
   bool is_dropped; /* Python runs all rows */
+  const char *shown; /* as in native_function; with NATIVE_ALONE */
 } native_batch;
 
 NATIVE native_batch *native_batch_of(arroyo_udf_c_result *result) { return (native_batch *)result->caller; }
+
+/* ---- Rows that C does not run ----------------------------------------------------------------------------------- */
+
+#ifdef NATIVE_ALONE
+#include "native_alone.h"
+#else
+
+/* Before and after rows of a batch are run. */
+#define NATIVE_BEGIN(result, shown) \
+  if (native_batch_of(result)->is_dropped) return
+#define NATIVE_END(result, count, counters)
 
 /* Notes that Python must run a row. True: go on. */
 __attribute__((noinline, cold)) static bool native_defer(arroyo_udf_c_result *result, int64_t row) {
@@ -56,9 +68,17 @@ __attribute__((noinline, cold)) static bool native_defer(arroyo_udf_c_result *re
   return !batch->is_dropped;
 }
 
+/* A text cannot be read, and Python says why. True: go on with the next row. */
+NATIVE bool native_unreadable(arroyo_udf_c_result *result, arroyo_udf_c_column column, int64_t row) {
+  native_batch_of(result)->is_dropped = true;
+  return false;
+}
+
+#endif
+
 /* ---- Arguments and results of a row ----------------------------------------------------------------------------- */
 
-/* A text as an argument. False: it cannot be read, and Python says why. */
+/* A text as an argument. False: it cannot be read. */
 NATIVE bool native_load(arroyo_udf_c_column column, int64_t row, native_text *out) {
   if (arroyo_udf_c_check_text(column, row) != NULL) return false;
   const arroyo_udf_utf8 view = arroyo_udf_c_view(column, row);
@@ -81,6 +101,8 @@ NATIVE void native_skip(arroyo_udf_c_result *result, int64_t row, char format) {
   const int64_t width = arroyo_udf_c_value_bits(format) / 8;
   memset((char *)result->values + row * width, 0, (size_t)width);
 }
+
+#ifndef NATIVE_ALONE
 
 /* ---- Deferred rows: a batch of their own ------------------------------------------------------------------------ */
 
@@ -361,6 +383,8 @@ arroyo_udf_status native_run(uint32_t number, const arroyo_udf_function *describ
   arguments->release(arguments);
   return ARROYO_UDF_OK;
 }
+
+#endif
 
 void native_count_rows(uint32_t number, uint64_t *rows, uint64_t *deferred) {
   const native_counters *const counters = native_functions[number]->counters;

@@ -20,6 +20,11 @@ arroyo_udf_status native_run(uint32_t number, const arroyo_udf_function *describ
                              const arroyo_udf_batch_context *context, struct ArrowArray *results,
                              const struct ArrowSchema **schema, arroyo_udf_error *error, native_python_run python);
 
+/* The same, in a library without Python (native_alone.h). */
+arroyo_udf_status native_run_alone(uint32_t number, const arroyo_udf_function *described, struct ArrowArray *arguments,
+                                   const arroyo_udf_batch_context *context, struct ArrowArray *results,
+                                   const struct ArrowSchema **schema, arroyo_udf_error *error);
+
 /* What `count` of arroyo_udf_native tells of a function that is native. */
 void native_count_rows(uint32_t number, uint64_t *rows, uint64_t *deferred);
 

@@ -23,7 +23,16 @@ typedef struct native_text {
 typedef struct native_arena {
   char* data; /* NULL until it is needed */
   int64_t used;
+  const char* raised; /* what Python raises in the row that is deferred; NULL: see Python. Of libraries without Python */
 } native_arena;
+
+/* Notes it, just before the row is deferred. */
+#ifdef NATIVE_ALONE
+#define NATIVE_RAISES(condition, text) \
+  if (condition) arena->raised = text
+#else
+#define NATIVE_RAISES(condition, text)
+#endif
 
 #define NATIVE_ARENA_BYTES 65536 /* a row that needs more is deferred */
 
