@@ -155,6 +155,9 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
             self.adapt(now, slot, AttemptState::Open, true);
             let rows: Vec<u32> = self.attempts[slot].waiting().collect();
             for row in rows {
+                if self.survives(slot, row) {
+                    continue;
+                }
                 if self.settings.retry.timeouts && self.may_retry(row) {
                     self.rows[row].stage = Stage::Ending(slot);
                     self.counts.backing_off += 1;

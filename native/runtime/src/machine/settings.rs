@@ -80,9 +80,9 @@ impl Retry {
     pub const NEVER: Retry =
         Retry { max_attempts: 1, timeouts: false, errors: false, backoff: 0, max_backoff: 0, seed: 0, idempotent: false };
 
-    /// The pause after attempt number `attempt` of row `id`.
+    /// The pause after attempt number `attempt` of row `id`; 0: after one that another row began (R21).
     pub(super) fn pause(&self, id: u64, attempt: u16) -> u64 {
-        let full = self.backoff.saturating_mul(1 << u32::from(attempt - 1).min(62)).min(self.max_backoff);
+        let full = self.backoff.saturating_mul(1 << u32::from(attempt.saturating_sub(1)).min(62)).min(self.max_backoff);
         let random = scramble(self.seed ^ scramble(id ^ (u64::from(attempt) << 48)));
         full - ((u128::from(full / 2) * u128::from(random)) >> 64) as u64
     }

@@ -6,8 +6,8 @@
 //!
 //! Guarantees: the outcome of a call, a value or an error, is that of all rows that wait for it. A leader that is cancelled, or
 //! reaches its own deadline, takes none of them with it: the call goes on for the next one. A call that times out ends the
-//! rows that have waited for all of its latest attempt; of the others, the next one leads a new call. So a row waits no
-//! longer than for the calls that a row without equals would make.
+//! rows that have waited for all of its latest attempt; of the others, the next one leads a new call, also if the call went on
+//! for it. So a row waits no longer than for the calls that a row without equals would make, and no less.
 //!
 //! Costs: a row that is looked up copies its arguments and hashes them; one that leads or waits gets a record then.
 
@@ -212,17 +212,32 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
                 continue;
             }
             self.counts.waiting -= 1;
-            if !self.pass_attempt_on(now, leader, heir) {
-                self.counts.queued += 1;
-                self.waiting_bytes += self.row_bytes(heir);
-                self.be_next(heir, number);
+            if !self.pass_attempt_on(now, leader, heir, since <= begun) {
+                self.lead_anew(heir, number);
             }
             return;
         }
     }
 
-    /// Lets an open attempt go on for another row. False: there is none.
-    fn pass_attempt_on(&mut self, now: u64, from: u32, to: u32) -> bool {
+    /// A row that is in no attempt leads a new call.
+    fn lead_anew(&mut self, row: u32, number: u32) {
+        self.counts.queued += 1;
+        self.waiting_bytes += self.row_bytes(row);
+        self.be_next(row, number);
+    }
+
+    /// Whether a row is in an attempt, which has timed out, that began before the row waited for it. Such a row leads a new
+    /// call then.
+    pub(super) fn survives(&mut self, slot: u32, row: u32) -> bool {
+        let Row { attempts: 0, call, .. } = self.rows[row] else { return false };
+        self.attempts[slot].forget(row);
+        self.lead_anew(row, call);
+        true
+    }
+
+    /// Lets an open attempt go on for another row; false: there is none. is_its_own: the row has waited for all of it; else it
+    /// is no attempt of this row.
+    fn pass_attempt_on(&mut self, now: u64, from: u32, to: u32, is_its_own: bool) -> bool {
         let Stage::Running(slot) = self.rows[from].stage else { return false };
         if self.attempts[slot].state != AttemptState::Open {
             return false;
@@ -230,7 +245,7 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
         self.attempts[slot].pass_on(from, to);
         self.rows[from].stage = Stage::Between;
         let record = &mut self.rows[to];
-        (record.stage, record.attempts, record.begun) = (Stage::Running(slot), 1, now);
+        (record.stage, record.attempts, record.begun) = (Stage::Running(slot), u16::from(is_its_own), now);
         true
     }
 

@@ -30,7 +30,7 @@ fn machine(settings: Settings, rows: u64) -> Machine<(), u64> {
 }
 
 /// Whether there are more than `rate.starts` starts in any of its windows; `starts` rise.
-fn exceeds(rate: Rate, starts: &[u64]) -> bool {
+pub fn exceeds(rate: Rate, starts: &[u64]) -> bool {
     starts.windows(rate.starts as usize + 1).any(|more| more[more.len() - 1] - more[0] < rate.window)
 }
 

@@ -1,7 +1,9 @@
-//! Rows that share calls (R21), in random schedules under a virtual clock; and what is kept, against a list that is searched.
+//! Rows that share calls (R21), in random schedules under a virtual clock, also with a rate and a limit that adapts (R22, R23);
+//! and what is kept, against a list that is searched.
 
+use super::pace::exceeds;
 use crate::machine::calls::{Calls, Found};
-use crate::machine::{Gather, Limit, Machine, Outcome, Retry, Settings, Share, Stage, Start, Stop, Token, Weigh, NO_CALL, PATIENCE};
+use crate::machine::{Gather, Limit, Machine, Outcome, Rate, Retry, Settings, Share, Stage, Start, Stop, Token, Weigh, NO_CALL, PATIENCE};
 use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};
 
@@ -91,8 +93,10 @@ fn settings() -> impl Strategy<Value = Settings> {
             idempotent,
         },
     );
-    (any::<bool>(), 1..5u32, prop::option::of(1..60u64), retry, prop::option::of(gather), share()).prop_map(
-        |(ordered, allowed_in_flight, timeout, retry, gather, share)| Settings {
+    let rate = (1..6u32, 1..500u64).prop_map(|(starts, window)| Rate { starts, window });
+    let limits = (1..5u32, any::<bool>(), prop::option::of(rate));
+    (any::<bool>(), limits, prop::option::of(1..60u64), retry, prop::option::of(gather), share()).prop_map(
+        |(ordered, (allowed_in_flight, adaptive, rate), timeout, retry, gather, share)| Settings {
             ordered,
             allowed_in_flight,
             timeout,
@@ -102,8 +106,8 @@ fn settings() -> impl Strategy<Value = Settings> {
             retry,
             max_stuck: 1000,
             gather,
-            rate: None,
-            adaptive: false,
+            rate,
+            adaptive,
             share: Some(share),
         },
     )
@@ -120,6 +124,8 @@ struct World {
     open: Vec<(Token, Vec<u64>)>,
     /// First attempts that have started.
     calls: u64,
+    /// When attempts have started.
+    starts: Vec<u64>,
     out: HashSet<u64>,
     poisoned: bool,
 }
@@ -134,12 +140,14 @@ impl World {
             next_id: 0,
             open: vec![],
             calls: 0,
+            starts: vec![],
             out: HashSet::new(),
             poisoned: false,
         }
     }
 
     fn started(&mut self, start: Start<Vec<u64>>) {
+        self.starts.push(self.now);
         self.calls += u64::from(start.attempt == 1);
         let mut keys = vec![start.batch[start.row]];
         for other in &start.others {
@@ -230,6 +238,11 @@ impl World {
                 prop_assert!(made.insert(*key), "one call at a time for {}", key);
             }
         }
+        if let Some(rate) = self.settings.rate {
+            prop_assert!(!exceeds(rate, &self.starts), "R22: {:?} of {:?}", rate, self.starts);
+        }
+        let running = machine.counts().running - machine.counts().stuck;
+        prop_assert!(running <= self.settings.allowed_in_flight.into(), "R4, R23");
         let share = self.settings.share.unwrap();
         let cache = machine.cache_counts();
         prop_assert!(cache.entries <= share.entries && cache.bytes <= share.bytes, "{:?} of {:?}", cache, share);
@@ -257,7 +270,8 @@ impl World {
             }
             self.step(&Event::Start)?;
             self.step(&Event::End { pick: 0, whole: false, errors: 0 })?;
-            self.step(&Event::Tick { after: 1 })?;
+            let due = self.machine.next_deadline().map_or(1, |at| at - self.now);
+            self.step(&Event::Tick { after: due.min(1_000) })?;
         }
         prop_assert!(self.machine.is_settled(), "nothing waits for ever");
         self.drain(u64::MAX)?;

@@ -199,6 +199,40 @@ fn r6_a_deadline_ends_the_row_that_has_reached_it_and_the_call_goes_on_for_the_o
 }
 
 #[test]
+fn r6_a_row_that_takes_over_a_call_has_its_whole_timeout() {
+    let mut m = machine(|settings| settings.timeout = Some(10));
+    accept(&mut m, 0, 0, &[7]);
+    let call = m.start(0).unwrap();
+    accept(&mut m, 4, 1, &[7, 7]);
+    assert!(m.start(4).is_none());
+    m.cancel(5, 0, 1);
+    assert!(m.is_open(call.token), "it goes on for row 1");
+    m.tick(10);
+    assert!(!m.is_open(call.token));
+    assert_eq!(outcomes(&mut m), [(0, Outcome::Cancelled)]);
+    m.end(11, call.token, value(&call));
+    let own = m.start(11).unwrap();
+    assert_eq!((own.id, own.attempt, own.deadline, m.counts().waiting), (1, 1, 21, 1));
+    m.end(12, own.token, value(&own));
+    assert_eq!(values(&mut m), [(1, 7, 1), (2, 7, 0)]);
+}
+
+#[test]
+fn r7_an_error_of_a_call_that_was_taken_over_is_retried() {
+    let retry = Retry { max_attempts: 2, errors: true, backoff: 4, max_backoff: 4, ..Retry::NEVER };
+    let mut m = machine(|settings| settings.retry = retry);
+    accept(&mut m, 0, 0, &[7]);
+    let call = m.start(0).unwrap();
+    accept(&mut m, 1, 1, &[7]);
+    assert!(m.start(1).is_none());
+    m.cancel(2, 0, 1);
+    m.end(3, call.token, Outcome::Error("no".into()));
+    m.tick(7);
+    let own = m.start(7).unwrap();
+    assert_eq!((own.id, own.attempt), (1, 1));
+}
+
+#[test]
 fn a_value_is_kept_for_its_time_from_the_end_of_its_call() {
     let mut m = machine(|settings| settings.share = Some(Share { ttl: Some(10), ..CACHE }));
     accept(&mut m, 0, 0, &[7]);
