@@ -13,8 +13,15 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, ResourcePatternType, ResourceType
-from kafka_broker import USERS, Broker
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    NewPartitions,
+    ResourcePatternType,
+    ResourceType,
+)
+from kafka_broker import USERS, Broker, broker
 from waiting import until
 
 from arroyo_udf_plugin.engine.connectors.interface import Gauge, Partition
@@ -204,6 +211,29 @@ def test_the_first_message(kafka: Broker) -> None:
     assert begun(offset="group", group_id=group) == [1, 2, 10]
     assert begun(timestamp=second) == [1, 2, 10]
     assert begun(timestamp=later) == []
+
+
+def test_a_partition_that_comes_later_is_opened_while_brokers_are_away(tmp_path: Path) -> None:
+    with broker(tmp_path) as kafka:
+        topic = kafka.topic()
+        source = described(kafka, topic, offset="latest", bounded=False).source(1)
+        assert source.partitions() == ["0"]
+        kafka.admin.create_partitions([NewPartitions(topic, 2)])[topic].result(60)
+        until(lambda: source.partitions() == ["0", "1"], "the new partition")
+        kafka.write(topic, numbers(7), partition=1)
+        kafka.kill()
+        partition = source.open("1", None)
+        kafka.restart()
+        assert partition.position() == {"offset": 0}
+
+        async def first() -> Rows | None:
+            async with asyncio.timeout(60):
+                return await partition.read()
+
+        rows = asyncio.run(first())
+        partition.close()
+        assert rows is not None
+        assert rows.batch.to_pylist() == [{"n": 7}]
 
 
 def test_the_kit(kafka: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

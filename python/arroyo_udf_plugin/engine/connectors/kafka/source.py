@@ -180,9 +180,9 @@ class KafkaSource:
         self._lock = threading.Lock()  # guards all below
         self._admin: KafkaAdmin | None = None
         self._known: list[int] = []
-        self._starts: Mapping[int, int] = {}  # of the first partitions; others are new
+        self._starts: dict[int, int] = {}  # of the partitions without a position
         self._ends: Mapping[int, int] = {}
-        self._is_resumed = False
+        self._positions: Mapping[str, Json] = {}
         self._announcing: Any = None
 
     @property
@@ -193,16 +193,23 @@ class KafkaSource:
     def partitions(self) -> Sequence[str]:
         with self._lock:
             try:
-                found = self.admin.partitions()
+                self._look()
             except Unreachable:
                 if not self._known:
                     raise
-                found = []  # a later look finds the new ones
-            if not self._known:
-                self._starts = {} if self._is_resumed else self._first_offsets(found)
-                self._ends = self.offsets(found, "latest") if self.described.bounded else {}
-            self._known += [partition for partition in found if partition not in self._known]
+                # A later look finds the new ones.
             return [str(partition) for partition in self._known]
+
+    def _look(self) -> None:
+        """Asks for all that opening a new partition takes, so that brokers may be away then."""
+        found = [partition for partition in self.admin.partitions() if partition not in self._known]
+        new = [partition for partition in found if str(partition) not in self._positions]
+        is_first = not self._known and not self._positions
+        starts = self._first_offsets(new) if is_first else self.offsets(new, "earliest") if new else {}
+        if not self._known:
+            self._ends = self.offsets(found, "latest") if self.described.bounded else {}
+        self._starts |= starts
+        self._known += found
 
     def _first_offsets(self, partitions: Sequence[int]) -> Mapping[int, int]:
         described = self.described
@@ -238,7 +245,7 @@ class KafkaSource:
 
     def check(self, positions: Mapping[str, Json]) -> None:
         with self._lock:
-            self._is_resumed = bool(positions)
+            self._positions = positions
             wanted = {int(name): at["offset"] for name, at in positions.items() if not has_ended(at)}
             there = self.admin.partitions() if wanted else []
             for partition in wanted:
@@ -280,8 +287,7 @@ class KafkaSource:
         number = int(partition)
         with self._lock:
             if position is None:
-                start = self._starts.get(number)
-                position = {"offset": self.offsets([number], "earliest")[number] if start is None else start}
+                position = {"offset": self._starts[number]}
                 if self.described.bounded:
                     position = {**position, "until": self._ends[number]}
         return KafkaPartition(self.described, self._properties(), self.records, number, position, self.gone)
