@@ -7,7 +7,7 @@ from typing import Literal
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from window_rows import add, closed
 
@@ -91,7 +91,12 @@ def run(steps: list[Step], ttl: int, limits: StorageLimits) -> tuple[Told, int]:
     return found, late
 
 
+OF_ONE_TIME = [[Row(1, "a", 0), Row(0, "a", 0)], [Row(0, "a", 0)], "cut"]
+"""Rows of one time, the first in a batch that is not sorted, the second in one that is."""
+
+
 @settings(max_examples=150, deadline=None)
+@example(steps=OF_ONE_TIME, ttl=1, width=1, memory=1)
 @given(steps=STEPS, ttl=st.integers(1, 20), width=st.sampled_from([1, 4, 100]), memory=st.sampled_from([1, 1 << 20]))
 def test_first_rows_equal_a_plain_loop(steps: list[Step], ttl: int, width: int, memory: int) -> None:
     with pytest.MonkeyPatch.context() as patch:

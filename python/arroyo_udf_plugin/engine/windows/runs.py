@@ -174,9 +174,12 @@ class SortedRuns:
         yield from ((part, None) for part in self._waiting.parts)
 
     def restore(self, rows: pa.RecordBatch, n_gone: int, place: PartPlace | None) -> None:
-        """Before all others. rows: of a part, of which so many have left. place: where a checkpoint has it."""
+        """Before all others, in the order of `parts`. rows: of a part, of which so many have left. place: where a
+        checkpoint has it."""
         times = self.times(rows)
         if pc.all(pc.less_equal(times[:-1], times[1:])).as_py() is not False and rows.num_rows > n_gone:
+            if self._waiting_rows:  # they have come before
+                self._sort()
             self._runs.append(Run(self._storage, rows, self.times, n_gone, place))
         elif rows.num_rows > n_gone:
             self.add(rows.slice(n_gone))
