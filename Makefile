@@ -36,6 +36,7 @@
 # package  sdist and wheels in build/dist, each wheel tested outside the checkout
 # bench  measure against the references, print the ratios
 # bench-integrations  measure functions in DuckDB and Polars, against what the engines have of their own
+# bench-peers  measure functions in Python beside DataFusion, DuckDB, Polars, loops over pyarrow and asyncio by hand
 # bench-flink  measure pipelines on Apache Flink, against those without a function and against Flink's own
 # bench-connectors  measure pipelines over Kafka and databases, against plain loops with their clients
 # bench-compare  measure the main lines, and say which are worse than the table of bench/README.md: a remark, no failure
@@ -55,7 +56,7 @@ WORKERS = 2
 .PHONY: demo cluster-demo docs test test-rust test-python test-lowest test-datafusion test-integrations test-spark test-queries
 .PHONY: test-isolation test-arroyo test-rust-host test-server lint check simulation mutants loom soak
 .PHONY: web test-web web-pictures test-flink test-connectors flink-demo kafka-demo cdc-demo
-.PHONY: engine-demo test-engine check-memory check-address bench bench-compare bench-flink bench-connectors bench-integrations package fuzz test-pipelines test-cluster check-kill simulate
+.PHONY: engine-demo test-engine check-memory check-address bench bench-compare bench-peers bench-flink bench-connectors bench-integrations package fuzz test-pipelines test-cluster check-kill simulate
 .DEFAULT_GOAL = test
 # Targets share environments and caches, and each uses all processors.
 .NOTPARALLEL:
@@ -327,6 +328,13 @@ bench:
 		$$python -m pytest -q --benchmark-quiet --benchmark-json=build/bench/python-$$version.json bench || exit 1; \
 	done; \
 	python=$$($(ENVIRONMENT)) && $$python bench/ratios.py
+
+# Ours beside other engines, loops over pyarrow, and asyncio by hand.
+bench-peers:
+	@python=$$($(ENVIRONMENT) 3.13) && folder=$(CURDIR)/build/integrations && lines=build/bench/peers-3.13.json && \
+	$$python -m pip install --quiet --no-deps --upgrade --target $$folder $(ENGINES) polars-runtime-32 && \
+	PYTHONPATH=$$folder $$python -m pytest -q --benchmark-quiet --benchmark-json=$$lines bench/test_peers.py && \
+	$$python bench/ratios.py $$lines
 
 # On one Python, in a few minutes.
 bench-compare:

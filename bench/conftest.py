@@ -34,7 +34,7 @@ HERE = Path(__file__).resolve().parent
 OUT = HERE.parent / "build" / "bench"
 BATCH_ROWS = 8192
 _HAS_ENGINES = importlib.util.find_spec("duckdb") and importlib.util.find_spec("polars")
-collect_ignore = [] if _HAS_ENGINES else ["test_integrations.py"]
+collect_ignore = [] if _HAS_ENGINES else ["test_integrations.py", "test_peers.py"]
 if importlib.util.find_spec("pyspark") is None:
     collect_ignore.append("test_spark.py")
 LOOPS = ("asyncio", "uvloop")

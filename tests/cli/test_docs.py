@@ -62,12 +62,13 @@ def test_tables_have_their_columns(document: Path) -> None:
         assert len(widths) == 1, table
 
 
-def test_the_picture_of_other_engines_is_that_of_its_table() -> None:
+def test_the_pictures_of_benchmarks_are_those_of_their_tables() -> None:
     bench = ROOT / "bench"
-    picture = runpy.run_path(str(bench / "picture.py"))["picture"]
-    drawn = picture((bench / "README.md").read_text())
-    assert drawn.count("<rect") >= 12
-    assert (bench / "engines.svg").read_text() == drawn, "python3 bench/picture.py draws it anew"
+    pictures = runpy.run_path(str(bench / "picture.py"))["pictures"]((bench / "README.md").read_text())
+    assert len(pictures) == 3
+    for name, drawn in pictures.items():
+        assert drawn.count("<rect") >= 12
+        assert (bench / name).read_text() == drawn, "python3 bench/picture.py draws it anew"
 
 
 def test_every_rule_that_the_code_cites_exists() -> None:
