@@ -507,6 +507,14 @@ typedef struct arroyo_udf_isolation {
 
 /* ---- Native functions --------------------------------------------------------------------------------------------- */
 
+/* A call of `run_fused`. */
+typedef struct arroyo_udf_fused_call {
+  uint32_t function;        /* its number. It is native */
+  uint32_t is_wanted;       /* ARROYO_UDF_YES: `results` has its values, too; else they are for later calls alone */
+  const int32_t* arguments; /* for each argument: n is column number n, -1 - n are the values of call number n, which
+                               stands before this one and has the argument's type */
+} arroyo_udf_fused_call;
+
 /* The extension "native/1", of a plugin in Python: which of its functions were compiled to C. `run` of these needs no
  * interpreter, unless a row is *deferred*, because its result is Python's to decide. */
 typedef struct arroyo_udf_native {
@@ -517,6 +525,17 @@ typedef struct arroyo_udf_native {
   /* The rows that came in through `run` of function number `function` since the library was opened, and how many of them
    * Python ran. [never waits] For instances of the isolation extension, whose rows Python runs, nothing is counted. */
   void (*count)(uint32_t function, uint64_t* rows, uint64_t* deferred);
+
+  /* Makes calls that take each other's values, in one pass over a batch. [never waits] A row that one of them defers has
+   * no values: the host calls `run` for it, of each function, and `count` counts it there alone.
+   * `columns` is a struct array that stays the caller's, with a child for each column, of the type of the arguments that
+   * take it. On OK the caller owns `results`: for each wanted call, in their order, a struct {value}, null where a row is
+   * deferred. `deferred` gets a bit for each row, in whole words of 64; counts[0] gets the number of these rows, and
+   * counts[1 + n] the number of other rows in which the value of call number n is null. If all rows are deferred, which
+   * is also so if more than half would be, or the columns cannot be read, there are no `results`. */
+  arroyo_udf_status (*run_fused)(const arroyo_udf_fused_call* calls, uint32_t n_calls, const struct ArrowArray* columns,
+                                 struct ArrowArray* results, uint64_t* deferred, uint64_t* counts,
+                                 arroyo_udf_error* error);
 } arroyo_udf_native;
 
 /* The only symbol that a plugin must export. */

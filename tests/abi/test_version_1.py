@@ -52,7 +52,8 @@ def test_the_sizes_of_version_1_are_those_of_its_structs() -> None:
     text = (ROOT / "native" / "include" / "arroyo_udf.h").read_text()
     sizes = dict(re.findall(r"  ARROYO_UDF_(\w+)_SIZE_1 = (\d+)", text))
     then, now = declared(FROZEN / "arroyo_udf.h"), declared(ROOT / "native" / "include" / "arroyo_udf.h")
-    assert int(sizes.pop("NATIVE")) == now.sizeof("arroyo_udf_native")  # an extension that came later, as it began
+    # An extension that came later, as it began.
+    assert int(sizes.pop("NATIVE")) == now.offsetof("arroyo_udf_native", "run_fused")
     assert sizes == {name.upper(): str(then.sizeof(f"arroyo_udf_{name}")) for name in SIZED}
 
 

@@ -99,17 +99,22 @@ class Shape:
 
     def take(self, outputs: Outputs, n_rows: int) -> tuple[pa.Array, bool]:
         """Checks and imports the results of a run. True: nothing else was in them, and this is the array of values."""
+        taken = self.take_at(outputs.address, n_rows)
+        give_back(outputs)
+        return taken
+
+    def take_at(self, array: int, n_rows: int) -> tuple[pa.Array, bool]:
+        """The same, for results at an address."""
         try:
-            alone = check_run(self._layout, outputs.address, n_rows)
+            alone = check_run(self._layout, array, n_rows)
         except ValueError as error:
             raise self._broken(error) from None
         try:
-            results = pa.Array._import_from_c(outputs.address, self._value_type if alone else self.type)
+            results = pa.Array._import_from_c(array, self._value_type if alone else self.type)
             if self._validate:
                 results.validate(full=True)
         except pa.ArrowException as error:
             raise self._broken(f"a broken array: {error}") from None
-        give_back(outputs)
         return results, alone
 
     def take_drained(self, outputs: Outputs, most: int, ledger: Ledger, alone: bool) -> pa.RecordBatch:
@@ -166,7 +171,11 @@ class Shapes(dict[Any, Shape]):
                 raise self._broken(f"{struct}, and {name!r} must be {wanted or self.value}")
         if ("outcome" in names) != ("error" in names):
             raise self._broken(f"{struct}; outcome and error must both be there")
-        return Shape(self._where, self._slot, struct, self.value, self._validate)
+        return self.of(struct, self._slot)
+
+    def of(self, struct: pa.StructType, slot: str) -> Shape:
+        """The shape of results of this type. slot: that returns them."""
+        return Shape(self._where, slot, struct, self.value, self._validate)
 
     def _broken(self, what: str) -> AbiError:
         return contract_broken(self._where, f"results of {self._slot} are {what}")

@@ -10,7 +10,7 @@ import itertools
 import weakref
 from asyncio import _get_running_loop
 from collections.abc import Callable, Iterable
-from typing import Any, Literal, Unpack, cast
+from typing import Any, Literal, NamedTuple, Unpack, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -36,6 +36,14 @@ Kind = Literal["sync", "async", "aggregate", "table", "step"]
 _KINDS: dict[int, Kind] = {SYNC: "sync", ASYNC: "async", AGGREGATE: "aggregate", TABLE: "table", STEP: "step"}
 
 
+class Fusing(NamedTuple):
+    """What `Fused` calls of a native function. slot: of its library. number: of the function. shape: of its results."""
+
+    slot: Any
+    number: int
+    shape: Shape
+
+
 class Function:
     """One function of a plugin: call it for all rows of some columns, or, if it is async, start it for rows that come.
 
@@ -51,7 +59,7 @@ class Function:
     volatility: what a result depends on: "immutable" (the arguments alone), "stable" (also what does not change during
         a query), "volatile" (anything); None: the author has not said.
     native: whether it was compiled to C, so that only deferred rows need Python. not_native: why not; None if it was,
-        and for functions in C and Rust.
+        and for functions in C and Rust. fusing: what `Fused` calls; None: its library cannot.
     where: "plugin.function". plugin_hash: the plugin's `hash`.
     """
 
@@ -118,6 +126,7 @@ class Function:
         self._direct: Direct | None = None
         plain = self.vectorized and self._arguments.are_plain and is_plain(self.returns)
         self._descriptor = descriptor if plain and self.timeout is None else None
+        self.fusing: Fusing | None = None
         self._shared = weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Shared[Runtime]]()
         self.__name__ = self.__qualname__ = self.name
         self.__doc__ = self.documentation or None
@@ -126,6 +135,9 @@ class Function:
     def take_native(self, told: Native) -> None:
         """Takes what its plugin tells of it. Called once, before anything else."""
         self.native, self.not_native, self._count_native = told.reason is None, told.reason, told.count
+        if told.run_fused is not None:
+            shape = self._shapes.of(pa.struct([pa.field("value", self.returns)]), "run_fused")
+            self.fusing = Fusing(told.run_fused, self._number, shape)
 
     def native_rows(self) -> NativeRows | None:
         """The rows of a native function, of all that call it in this process, since its library was opened; None: it is

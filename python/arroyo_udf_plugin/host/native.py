@@ -18,11 +18,16 @@ class NativeRows(NamedTuple):
 
 
 class Native:
-    """What a plugin tells of one function. reason: why Python runs all its rows; None: it is native."""
+    """What a plugin tells of one function.
 
-    def __init__(self, reason: str | None, count: Callable[[], NativeRows]) -> None:
+    reason: why Python runs all its rows; None: it is native. run_fused: the slot of its library, the same for all
+    functions; None: the function is not native, or the library is older.
+    """
+
+    def __init__(self, reason: str | None, count: Callable[[], NativeRows], run_fused: Any) -> None:
         self.reason = reason
         self.count = count
+        self.run_fused = run_fused
 
 
 def natives_of(table: Any, n_functions: int) -> list[Native] | None:
@@ -38,7 +43,11 @@ def natives_of(table: Any, n_functions: int) -> list[Native] | None:
         None if reason == ffi.NULL else printable(reason, "why a function is not native")
         for reason in (extension.reasons[number] for number in range(min(n_functions, extension.n_functions)))
     ]
-    return [Native(reason, _counter(extension, number)) for number, reason in enumerate(reasons)]
+    run_fused = None if extension.run_fused == ffi.NULL else extension.run_fused
+    return [
+        Native(reason, _counter(extension, number), run_fused if reason is None else None)
+        for number, reason in enumerate(reasons)
+    ]
 
 
 def _counter(extension: Any, number: int) -> Callable[[], NativeRows]:

@@ -38,6 +38,9 @@ struct native_function {
 /* What is known of a batch while its rows are run. */
 typedef struct native_batch {
   native_arena arena;
+  int64_t length;     /* rows */
+  int64_t first;      /* the row that is row 0 of results, which may be those of a part */
+  int64_t end;        /* of that part; 0: results are those of the batch */
   uint64_t *deferred; /* a bit for each row; NULL: none is deferred */
   int64_t n_deferred;
   bool is_dropped; /* Python runs all rows */
@@ -60,11 +63,12 @@ NATIVE native_batch *native_batch_of(arroyo_udf_c_result *result) { return (nati
 /* Notes that Python must run a row. True: go on. */
 __attribute__((noinline, cold)) static bool native_defer(arroyo_udf_c_result *result, int64_t row) {
   native_batch *const batch = native_batch_of(result);
-  if (batch->deferred == NULL) batch->deferred = (uint64_t *)calloc((size_t)arroyo_udf_c_words(result->length), 8);
+  if (batch->deferred == NULL) batch->deferred = (uint64_t *)calloc((size_t)arroyo_udf_c_words(batch->length), 8);
   if (batch->deferred == NULL) return batch->is_dropped = true, false;
+  row += batch->first;
   batch->deferred[row / 64] |= UINT64_C(1) << (row % 64);
   batch->n_deferred++;
-  batch->is_dropped = batch->n_deferred > 64 && batch->n_deferred * 2 > row;
+  batch->is_dropped = batch->n_deferred > 64 && batch->n_deferred * 2 > (row < batch->end ? batch->end : row);
   return !batch->is_dropped;
 }
 
@@ -295,6 +299,13 @@ static bool native_merge(const native_function *function, const native_batch *ba
 
 /* ---- run -------------------------------------------------------------------------------------------------------- */
 
+/* Whether these are rows of so many columns. `outer`: the validity of the rows themselves. */
+static bool native_are_rows(const struct ArrowArray *rows, int64_t n_columns, const uint8_t **outer) {
+  return rows != NULL && rows->release != NULL && rows->n_children == n_columns && rows->children != NULL &&
+         rows->n_buffers == 1 && rows->buffers != NULL && rows->dictionary == NULL && rows->length > 0 &&
+         rows->offset >= 0 && rows->offset <= INT64_MAX - rows->length && arroyo_udf_c_validity(rows, outer);
+}
+
 /* The columns of a batch. False: Python decides what is wrong with it. */
 static bool native_read(const arroyo_udf_function *described, const struct ArrowArray *arguments,
                         const arroyo_udf_batch_context *context, arroyo_udf_c_column *columns) {
@@ -303,11 +314,7 @@ static bool native_read(const arroyo_udf_function *described, const struct Arrow
   arroyo_udf_c_column items;
   if (context != NULL && context->size < sizeof *context) return false;
   const uint64_t constants = context != NULL ? context->constants : 0;
-  if (arguments == NULL || arguments->release == NULL || arguments->n_children != types->n_children ||
-      arguments->children == NULL || arguments->n_buffers != 1 || arguments->buffers == NULL ||
-      arguments->dictionary != NULL || arguments->length <= 0 || arguments->offset < 0 ||
-      arguments->offset > INT64_MAX - arguments->length || !arroyo_udf_c_validity(arguments, &outer))
-    return false;
+  if (!native_are_rows(arguments, types->n_children, &outer)) return false;
   for (int64_t i = 0; i < types->n_children; i++) {
     const bool is_constant = (constants >> i & 1) != 0;
     if (is_constant && types->children[i]->format[0] != 'u') return false;
@@ -359,7 +366,7 @@ arroyo_udf_status native_run(uint32_t number, const arroyo_udf_function *describ
   const native_function *const function = native_functions[number];
   const arroyo_udf_c_function called = {.function = *described, .rows = function->rows};
   arroyo_udf_c_column columns[NATIVE_MOST_ARGUMENTS];
-  native_batch batch = {.is_dropped = false};
+  native_batch batch = {.length = arguments != NULL ? arguments->length : 0};
   arroyo_udf_status status = ARROYO_UDF_OK;
   if (results == NULL || schema == NULL || !native_read(described, arguments, context, columns))
     return python(number, arguments, context, results, schema, error);

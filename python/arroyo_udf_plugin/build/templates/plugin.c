@@ -186,11 +186,23 @@ static void count_native(uint32_t function, uint64_t *rows, uint64_t *deferred) 
 #endif
 }
 
+static arroyo_udf_status run_fused(const arroyo_udf_fused_call *calls, uint32_t n_calls,
+                                   const struct ArrowArray *columns, struct ArrowArray *results, uint64_t *deferred,
+                                   uint64_t *counts, arroyo_udf_error *error) {
+#ifdef PLUGIN_HAS_NATIVE
+  return native_run_fused(FUNCTIONS, (uint32_t)DESCRIPTOR.n_functions, calls, n_calls, columns, results, deferred,
+                          counts, error);
+#else
+  return refuse(ARROYO_UDF_INVALID_ARGUMENT, "plugin \"" PLUGIN_NAME "\": no function is native", error);
+#endif
+}
+
 static const arroyo_udf_native NATIVE_FUNCTIONS = {
     .size = sizeof(arroyo_udf_native),
     .n_functions = sizeof NOT_NATIVE / sizeof *NOT_NATIVE,
     .reasons = NOT_NATIVE,
     .count = count_native,
+    .run_fused = run_fused,
 };
 
 /* Of its own, or of the core's, once the plugin has started. */

@@ -5,6 +5,7 @@
 operator.py    Operator: the stages of one operator, its policy, its budget
 stages.py      one stage of it; an async function behind a runtime
 queued.py      a sync function, or a query; pace.py: how many rows a step has
+fused.py       native functions that are called in one pass
 grouped.py     windows as an operator; group_stage.py: the open ones, and what becomes of late rows
 lookup.py      a lookup
 failures.py    why rows have failed

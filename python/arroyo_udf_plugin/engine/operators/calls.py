@@ -69,7 +69,7 @@ class Call:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Column:
+class ColumnArgument:
     """An argument that is a column of the block."""
 
     name: str
@@ -85,31 +85,49 @@ class _Column:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Repeated:
+class RepeatedArgument:
     """An argument that is one value for all rows."""
 
     value: pa.Scalar
+
+    def __str__(self) -> str:
+        return _shown(ConstantArgument(self.value.as_py()))
 
     def of(self, block: Block, wanted: pa.Field) -> Cast:
         return Cast(pa.repeat(self.value, len(block)))
 
 
 class PlacedCall:
-    """One call, in its place: which columns of a block it takes. given: the rows that it is given."""
+    """One call, in its place: which columns of a block it takes.
+
+    given: the rows that it is given. typed: the arguments that join the block's columns, for the output. condition: the
+    position of its column.
+    """
 
     def __init__(
         self,
         call: Call,
         given: Given,
-        arguments: Sequence[_Column | _Repeated],
+        arguments: Sequence[ColumnArgument | RepeatedArgument],
         typed: Sequence[int],
         condition: int | None,
     ) -> None:
         self.call = call
         self.given = given
-        self._arguments = arguments
-        self._typed = typed  # the arguments that join the block's columns, for the output
-        self._condition = condition  # the position of its column
+        self.arguments = arguments
+        self.typed = typed
+        self.condition = condition
+
+    @property
+    def position(self) -> int:
+        """Of its result, among the columns of a block."""
+        return len(self.given.schema) + len(self.typed)
+
+    @property
+    def taken(self) -> list[int]:
+        """The positions of the columns that it takes."""
+        positions = [argument.position for argument in self.arguments if isinstance(argument, ColumnArgument)]
+        return positions if self.condition is None else [*positions, self.condition]
 
     def prepare(self, block: Block) -> tuple[Block, Piece]:
         """Casts and parses the arguments. Returns them with the rows that they belong to.
@@ -119,16 +137,16 @@ class PlacedCall:
         function = self.call.function
         refused: dict[int, str | None] = {**block.unread()}
         arguments = []
-        for taken, wanted in zip(self._arguments, function.arguments, strict=True):
+        for taken, wanted in zip(self.arguments, function.arguments, strict=True):
             converted = taken.of(block, wanted)
             for row, text in converted.refused.items():
                 refused.setdefault(row, text)
             arguments.append(converted.array)
         rows = block.rows
-        if self._condition is not None:
-            wanted_rows = pc.fill_null(rows.column(self._condition), False)
+        if self.condition is not None:
+            wanted_rows = pc.fill_null(rows.column(self.condition), False)
             refused |= dict.fromkeys(pc.indices_nonzero(pc.invert(wanted_rows)).to_pylist())
-        for i in self._typed:
+        for i in self.typed:
             rows = _with(rows, function.arguments.field(i), arguments[i])
         return block.with_rows(rows), Piece(arguments or [pa.nulls(len(block))], refused)
 
@@ -143,10 +161,10 @@ def _with(rows: pa.RecordBatch, field: pa.Field, column: pa.Array) -> pa.RecordB
     return pa.RecordBatch.from_arrays([*rows.columns, column], schema=rows.schema.append(field))
 
 
-def _repeated(constant: ConstantArgument, wanted: pa.Field, where: str) -> _Repeated:
+def _repeated(constant: ConstantArgument, wanted: pa.Field, where: str) -> RepeatedArgument:
     """Raises InvalidArgument for a value that does not fit."""
     if constant.value is None:
-        return _Repeated(pa.scalar(None, wanted.type))
+        return RepeatedArgument(pa.scalar(None, wanted.type))
     try:
         array = pa.array([constant.value])
     except OverflowError:
@@ -159,7 +177,7 @@ def _repeated(constant: ConstantArgument, wanted: pa.Field, where: str) -> _Repe
         why = converted.refused.get(0)
     if why is not None:
         raise InvalidArgument(f"{where}: the constant for {wanted.name!r}: {why}")
-    return _Repeated(converted.array[0])
+    return RepeatedArgument(converted.array[0])
 
 
 def _shown(argument: str | ConstantArgument) -> str:
@@ -185,7 +203,7 @@ class CallPlan:
         results: dict[str, int] = {}
         self.stages: list[PlacedCall] = []
         for call in calls:
-            arguments: list[_Column | _Repeated] = []
+            arguments: list[ColumnArgument | RepeatedArgument] = []
             joining, given_fields = [], pa.schema(fields)
             for i, (name, wanted) in enumerate(zip(call.columns, call.function.arguments, strict=True)):
                 if isinstance(name, ConstantArgument):
@@ -195,7 +213,7 @@ class CallPlan:
                 given = fields[position].type
                 # Another program that writes dead letters again makes plain text of cells.
                 parsed = source.are_letters and position not in results.values() and _is_text(given, wanted.type)
-                arguments.append(_Column(name, position, parse if parsed else argument))
+                arguments.append(ColumnArgument(name, position, parse if parsed else argument))
                 if typed and (parsed or isinstance(given, CellType)) and output[position] == position:
                     output[position] = len(fields)
                     fields.append(pa.field(name, wanted.type))

@@ -12,6 +12,7 @@ import collections
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -44,6 +45,14 @@ class QueuedStage(RunningStage):
         """Whether `_answer` waits for nothing. Called of each step, at least once before it."""
         return True
 
+    def _rows_of_step(self, block: Block) -> int:
+        """Of this block, which is the first one."""
+        return self._pace.rows
+
+    def _as_given(self, block: Block) -> Block:
+        """A block of the queue, with the columns that the stage is given."""
+        return block
+
     @property
     def is_ready(self) -> bool:
         return bool(self._queue)
@@ -73,7 +82,7 @@ class QueuedStage(RunningStage):
                 self._queue.popleft()
                 yield item
                 continue
-            n_rows = min(self._pace.rows, len(item))
+            n_rows = min(self._rows_of_step(item), len(item))
             step = item.slice(0, n_rows) if n_rows < len(item) else item
             if not self._has_answer(step) or stepped:
                 return
@@ -96,7 +105,7 @@ class QueuedStage(RunningStage):
             if isinstance(item, Watermark):
                 watermarks.append((first, item.time))
             else:
-                rows.append((ordinals(len(item), first), item))
+                rows.append((ordinals(len(item), first), self._as_given(item)))
                 first += len(item)
         return FunctionSnapshot(self.identity, self._lineage, first, watermarks, self._latest, rows)
 
@@ -107,17 +116,61 @@ class QueuedStage(RunningStage):
             self._lineage, self._latest = kept[0].lineage, kept[0].latest
 
 
+class SharedPass(Protocol):
+    """What answers for several stages: see fused.py."""
+
+    def begins_at(self, stage: SyncStage) -> bool: ...
+    def answer(self, block: Block) -> list[Item]: ...
+    def unanswered(self, block: Block, stage: SyncStage) -> Block: ...
+
+
 class SyncStage(QueuedStage, CallStage):
-    """A sync function."""
+    """A sync function. placed: its call."""
 
     def __init__(self, stage: PlacedCall, policy: Policy) -> None:
         super().__init__(stage, policy)
+        self.placed = stage
         self._queue = collections.deque()
         self._pace = Pace()
         self._schema = schema_of(self._function.returns).remove(0)  # without ids
+        self._pass: SharedPass | None = None
+
+    def join(self, shared: SharedPass) -> None:
+        """Another one answers for this stage, or this one for others."""
+        self._pass = shared
+
+    def _is_answered(self, block: Block) -> bool:
+        """Whether the pass has answered it, before it came here."""
+        return self._pass is not None and block.rows.num_columns > len(self.given.schema)
+
+    def _rows_of_step(self, block: Block) -> int:
+        return len(block) if self._is_answered(block) else super()._rows_of_step(block)
+
+    def _as_given(self, block: Block) -> Block:
+        if self._pass is None or not self._is_answered(block):
+            return block
+        return self._pass.unanswered(block, self)
 
     def _answer(self, block: Block) -> tuple[int, Iterator[Item]]:
-        return len(block), self._decided(self._called(block))
+        if self._is_answered(block):
+            return len(block), iter((block,))
+        if self._pass is None or not self._pass.begins_at(self):
+            return len(block), self.alone(block)
+        begun = time.perf_counter()
+        items = self._pass.answer(block)
+        added = [item.rows.columns[len(self.given.schema) :] for item in items if isinstance(item, Block)]
+        size = sum(column.nbytes for columns in added for column in columns)
+        self._pace.observe(len(block), time.perf_counter() - begun, size)
+        return len(block), iter(items)
+
+    def alone(self, block: Block) -> Iterator[Item]:
+        """What becomes of rows in this stage. Raises RowError."""
+        return self._decided(self._called(block))
+
+    def recalled(self, block: Block) -> Block:
+        """The rows with their results, without a policy: null where the call fails."""
+        rows, results = self._called(block)
+        return self.placed.answered(rows, results.column("value"))
 
     def _called(self, block: Block) -> Answered[Block]:
         rows, piece = self._stage.prepare(block)

@@ -17,6 +17,7 @@ from ...host.function import Function
 from ..connectors.described import Output
 from ..operators.blocks import ORIGIN, Block, Columns
 from ..operators.calls import Call, CallPlan
+from ..operators.fused import FusedCalls, fused_calls
 from ..operators.group_stage import GroupPlan
 from ..operators.keys import array, hashed, masked
 from ..operators.routes import Place, Routes, is_source, place_of_source
@@ -38,9 +39,8 @@ class Chain:
     """calls: of all operators, in their order. stages: of each operator.
 
     schemas: of the rows that leave the places where rows end. plans: for those of functions.
-    merged: what operators with several inputs take. keys: of operators whose rows may be called later. sources: their
-    columns. keeps: rows keep these behind queries, too,
-    for dead letters.
+    merged: what operators with several inputs take. keys: of operators whose rows may be called later. passes: calls
+    that are made together. sources: their columns. keeps: rows keep these behind queries, too, for dead letters.
     """
 
     routes: Routes
@@ -50,6 +50,7 @@ class Chain:
     plans: Mapping[Place, CallPlan]
     merged: Mapping[int, Merging]
     keys: Mapping[int, bytes]
+    passes: Sequence[FusedCalls]
     sources: Mapping[Place, Columns]
     keeps: bool
 
@@ -110,6 +111,7 @@ class _Building:
         self._counts: dict[int, int] = {}  # calls of each operator
         self._plans: dict[Place, CallPlan] = {}
         self._merged: dict[int, Merging] = {}
+        self._passes: list[FusedCalls] = []
         self._calls: list[Call] = []
         self._schemas: dict[Place, pa.Schema] = {}
         self._stages: dict[int, Stages] = {}
@@ -174,17 +176,31 @@ class _Building:
             sinks = [self._pipeline.sinks[sink] for sink in self._routes.sinks_after(place)]
             typed = bool(self._routes.after(place)) or any(map(_is_typed, sinks))
             plan = self._plans[place] = CallPlan(judge.calls, judge.columns, typed)
-            self._deal(plan, place)
+            self._passes += fused_calls(plan.stages, self._deal(plan, place), self._needed(place))
             self._ends(place, plan.schema)
 
-    def _deal(self, plan: CallPlan, end: int) -> None:
-        """The stages of a row of functions to its operators."""
-        stages, place = list(plan.stages), end
+    def _deal(self, plan: CallPlan, end: int) -> set[int]:
+        """The stages of a row of functions to its operators. Returns where those begin among the stages that wait for
+        results: rows may be sent there, with the columns that they are given."""
+        stages, place, begins = list(plan.stages), end, set[int]()
         while stages:
-            own = self._counts[place]
-            self._stages[place] = stages[len(stages) - own :]
-            del stages[len(stages) - own :]
+            own = stages[len(stages) - self._counts[place] :]
+            self._stages[place] = own
+            del stages[len(stages) - len(own) :]
+            if any(stage.call.function.kind == "async" for stage in own):
+                begins.add(len(stages))
             place = self._routes.before[place] if stages else place  # type: ignore[assignment]
+        return begins
+
+    def _needed(self, end: int) -> set[str] | None:
+        """The names of columns that are needed behind a row of functions; None: of all."""
+        names: set[str] = set()
+        for follower in self._routes.after(end):
+            taken = self._pipeline.operators[follower].names_taken()
+            if taken is None:
+                return None
+            names |= taken
+        return None if self._routes.sinks_after(end) else names
 
     def built(self, sources: Mapping[Place, Columns]) -> Chain:
         stages = [self._stages[place] for place in range(len(self._pipeline.operators))]
@@ -196,6 +212,7 @@ class _Building:
             self._plans,
             self._merged,
             self._keys,
+            self._passes,
             sources,
             self._keeps,
         )

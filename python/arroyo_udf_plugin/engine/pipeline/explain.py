@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ..connectors.described import Described
+from ..operators.calls import Call
 from .inputs import sources_of
 from .kinds.kind import lines_of_columns
 from .plan import Planned
@@ -32,6 +33,7 @@ def _lines(planned: Planned) -> Iterator[str]:
         yield f"operator {name}: {_keys(operator, without=('name', 'calls', 'select', 'where', 'aggregates', 'sql'))}"
         own = [next(calls) for _ in getattr(operator, "calls", ())]
         yield from operator.explained(planned.chain.schemas.get(place), own)
+        yield from _passes(planned, own)
     shown = None
     for sink, name, before in zip(pipeline.sinks, sink_names(pipeline), planned.routes.sinks, strict=True):
         if shown is not None and planned.chain.schemas[before] != shown:
@@ -42,6 +44,13 @@ def _lines(planned: Planned) -> Iterator[str]:
     if pipeline.dead_letters is not None:
         yield f"dead letters {pipeline.dead_letters.type}: {_keys(pipeline.dead_letters)}"
         yield from lines_of_columns(planned.letter_schema)
+
+
+def _passes(planned: Planned, calls: Sequence[Call]) -> Iterator[str]:
+    """Those that end with one of these calls."""
+    for fused in planned.chain.passes:
+        if any(fused.calls[-1].call is call for call in calls):
+            yield f"    in one pass: {fused.text}"
 
 
 def _keys(model: Described, without: tuple[str, ...] = ()) -> str:

@@ -25,6 +25,7 @@ from ..connectors.interface import Sink, Source, Stage
 from ..operators.blocks import Block, Columns
 from ..operators.calls import Call
 from ..operators.failures import Failures
+from ..operators.fused import join_stages
 from ..operators.group_stage import GroupPlan
 from ..operators.grouped import GroupOperator
 from ..operators.operator import Operator
@@ -166,7 +167,7 @@ class Planned:
     def operators(self) -> list[Operator]:
         """The operators of one slice, not started."""
         names = operator_names(self.pipeline)
-        return [
+        operators = [
             GroupOperator(stages, self.hidden)
             if isinstance(stages, GroupPlan)
             else Operator(
@@ -176,6 +177,8 @@ class Planned:
                 zip(self.resolved.operators, names, self.chain.stages, strict=True)
             )
         ]
+        join_stages(self.chain.passes, [stage for operator in operators for stage in operator.stages])
+        return operators
 
     def sinks(self, slice: int, stage: Stage | None) -> list[Sink]:
         """The sinks of one slice. stage: None without checkpoints. Raises InvalidPipeline."""

@@ -122,6 +122,10 @@ class DescribedOperator(Described):
         """Of its description as data: what must be the same for a resume, without names and policies."""
         return {name: value for name, value in data.items() if name not in _NOT_ASKED}
 
+    def names_taken(self) -> set[str] | None:
+        """The names of the columns that it takes, and perhaps of others; None: all."""
+        return None
+
     def build(self, building: Building, place: int) -> None:
         """Adds what it becomes to the chain, or problems."""
         raise NotImplementedError

@@ -10,6 +10,7 @@ import pyarrow as pa
 from ....host.policy import Policy
 from ...connectors.described import Several
 from ...datafusion.query import Query, Select, WrongQuery
+from ...datafusion.tokens import tokens
 from ...operators.blocks import Given
 from ...operators.calls import Call
 from ...operators.queued import QueryPlan
@@ -44,6 +45,12 @@ class Sql(DescribedOperator):
 
     def asked(self, data: Mapping[str, Any]) -> Any:
         return {name: data[name] for name in ("select", "where", "table", "required", "after")}
+
+    def names_taken(self) -> set[str] | None:
+        if self.select is None:
+            return None
+        texts = [*self.select.values(), self.where or ""]
+        return {token.name for text in texts for token in tokens(text) if token.name is not None} | set(self.required)
 
     def build(self, building: Building, place: int) -> None:
         columns = building.before(place)

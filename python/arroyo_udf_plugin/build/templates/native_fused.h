@@ -1,0 +1,240 @@
+/* native_fused.h: calls that take each other's values, in one pass over a batch; included by native.c, which is generated.
+ *
+ * GUARANTEES  Each row has the values that the calls give it one after the other. What only later calls want lies in memory
+ *             for a few hundred rows, so that it stays in the processor's first cache. A row that a call defers comes to
+ *             none of the later ones, and has no values.
+ * ASSUMES     As native_batches.h. */
+#ifndef NATIVE_FUSED_H
+#define NATIVE_FUSED_H
+
+#include "native_batches.h"
+
+#define NATIVE_PART 512 /* rows that go through all calls before the next ones; whole words of 64 */
+
+typedef struct native_call {
+  const native_function *function;
+  const arroyo_udf_function *described;
+  const int32_t *sources; /* of its arguments: as in arroyo_udf_fused_call */
+  bool is_text;
+  int64_t value_bits;
+  arroyo_udf_c_result *wanted; /* the values of the batch; NULL: only later calls want them */
+  int64_t nulls;               /* rows whose value is null, and that no call has deferred */
+  /* Of the rows at hand: */
+  arroyo_udf_c_column columns[NATIVE_MOST_ARGUMENTS];
+  arroyo_udf_c_result part;
+  arroyo_udf_c_column values; /* for later calls */
+  uint64_t validity[NATIVE_PART / 64], room[NATIVE_PART + 1];
+} native_call;
+
+/* ---- What is given ---------------------------------------------------------------------------------------------- */
+
+/* Whether an argument can take this call's values. */
+static bool native_gives(const native_call *call, const struct ArrowSchema *argument) {
+  return strcmp(call->described->returns->format, argument->format) == 0;
+}
+
+/* Fills in calls, without columns. Returns NULL, or what is wrong. */
+static const char *native_take_calls(const arroyo_udf_function *const *described, uint32_t n_functions,
+                                     const arroyo_udf_fused_call *given, uint32_t n_calls, int64_t n_columns,
+                                     native_call *calls) {
+  for (uint32_t i = 0; i < n_calls; i++) {
+    native_call *const call = &calls[i];
+    if (given[i].function >= n_functions || native_functions[given[i].function] == NULL)
+      return "a function is not native";
+    call->function = native_functions[given[i].function];
+    call->described = described[given[i].function];
+    call->sources = given[i].arguments;
+    call->is_text = call->function->returns == 'u';
+    call->value_bits = arroyo_udf_c_value_bits(call->function->returns);
+    const struct ArrowSchema *const types = call->described->arguments;
+    for (int64_t k = 0; k < types->n_children; k++) {
+      const int64_t source = call->sources[k], before = -1 - source;
+      if (source >= n_columns || before >= (int64_t)i) return "an argument is neither a column nor an earlier call";
+      if (source < 0 && !native_gives(&calls[before], types->children[k])) return "an argument has another type";
+    }
+  }
+  return NULL;
+}
+
+/* Reads the columns of the calls. False: Python decides what is wrong with them. */
+static bool native_read_columns(const struct ArrowArray *columns, native_call *calls, uint32_t n_calls) {
+  const uint8_t *outer;
+  arroyo_udf_c_column items;
+  if (!native_are_rows(columns, columns->n_children, &outer)) return false;
+  for (uint32_t i = 0; i < n_calls; i++) {
+    const struct ArrowSchema *const types = calls[i].described->arguments;
+    for (int64_t k = 0; k < types->n_children; k++) {
+      arroyo_udf_c_column *const column = &calls[i].columns[k];
+      if (calls[i].sources[k] < 0) continue;
+      if (arroyo_udf_c_read_column(columns, columns->children[calls[i].sources[k]], types->children[k], column,
+                                   &items) != NULL)
+        return false;
+      column->outer = outer;
+      column->outer_offset = columns->offset;
+    }
+  }
+  return true;
+}
+
+/* ---- Some rows -------------------------------------------------------------------------------------------------- */
+
+/* Where the values of the next rows go. */
+static void native_begin_part(native_call *call, const native_batch *batch) {
+  arroyo_udf_c_result *const part = &call->part;
+  part->validity = call->validity;
+  part->values = call->room;
+  if (call->wanted != NULL) {
+    part->validity = call->wanted->validity + batch->first / 64;
+    part->values = (char *)call->wanted->values + batch->first * call->value_bits / 8;
+  } else if (call->is_text) {
+    part->text.length = 0;
+    *(int32_t *)part->values = 0;
+  } else if (call->value_bits == 1) {
+    memset(part->values, 0, NATIVE_PART / 8);
+  }
+}
+
+/* Rows `row` to row + count - 1, at most 64, that the call may be made for (rule F3). */
+static uint64_t native_wanted(const native_call *call, int64_t row, int64_t count) {
+  const struct ArrowSchema *const types = call->described->arguments;
+  uint64_t wanted = UINT64_MAX >> (64 - count);
+  for (int64_t i = 0; i < types->n_children; i++) {
+    const arroyo_udf_c_column *const column = &call->columns[i];
+    if (types->children[i]->flags & ARROW_FLAG_NULLABLE) continue;
+    if (column->validity != NULL) wanted &= arroyo_udf_c_bits(column->validity, column->offset + row, count);
+    if (column->outer != NULL) wanted &= arroyo_udf_c_bits(column->outer, column->outer_offset + row, count);
+  }
+  return wanted;
+}
+
+/* Makes the call for the rows at hand that no call before it has deferred. */
+static void native_make_call(native_call *call, const native_batch *batch, int64_t count) {
+  const uint64_t *const deferred = batch->deferred + batch->first / 64;
+  int64_t begin = 0; /* the rows from here to `row` are all wanted and have not been called */
+  for (int64_t row = 0; row < count; row += 64) {
+    const int64_t n = count - row < 64 ? count - row : 64;
+    const uint64_t wanted = native_wanted(call, row, n) & ~deferred[row / 64];
+    call->part.validity[row / 64] = wanted;
+    if (wanted == UINT64_MAX >> (64 - n)) continue;
+    if (begin < row) call->function->rows(call->columns, &call->part, begin, row - begin, UINT64_MAX);
+    call->function->rows(call->columns, &call->part, row, n, wanted);
+    begin = row + n;
+  }
+  if (begin < count) call->function->rows(call->columns, &call->part, begin, count - begin, UINT64_MAX);
+}
+
+/* The values of the rows at hand, as a column. */
+static void native_end_call(native_call *call, int64_t count) {
+  arroyo_udf_c_column *const values = &call->values;
+  *values = (arroyo_udf_c_column){.values = call->part.values, .text = "", .mask = -1,
+                                  .validity = (const uint8_t *)call->part.validity};
+  if (!call->is_text || call->part.text.length == 0) return;
+  values->text = call->part.text.data;
+  values->last = (int32_t)call->part.text.length;
+  arroyo_udf_c_find_ascii(values, 0, count);
+}
+
+/* Counts nulls, now that it is known which rows are deferred. */
+static void native_end_part(native_call *call, const native_batch *batch, int64_t count) {
+  const uint64_t *const deferred = batch->deferred + batch->first / 64;
+  for (int64_t row = 0; row < count; row += 64) {
+    const uint64_t all = UINT64_MAX >> (count - row < 64 ? 64 - (count - row) : 0);
+    uint64_t *const validity = &call->part.validity[row / 64];
+    *validity &= ~deferred[row / 64];
+    call->nulls += __builtin_popcountll(all & ~*validity & ~deferred[row / 64]);
+  }
+}
+
+/* Takes the rows at hand through all calls. */
+static void native_run_part(native_call *calls, uint32_t n_calls, const native_batch *batch, int64_t count) {
+  for (uint32_t i = 0; i < n_calls; i++) {
+    native_call *const call = &calls[i];
+    const int64_t n_arguments = call->described->arguments->n_children;
+    native_begin_part(call, batch);
+    for (int64_t k = 0; k < n_arguments; k++)
+      if (call->sources[k] < 0) call->columns[k] = calls[-1 - call->sources[k]].values;
+    native_make_call(call, batch, count);
+    if (batch->is_dropped) return;
+    native_end_call(call, count);
+    for (int64_t k = 0; k < n_arguments; k++) {
+      call->columns[k].offset += count;
+      call->columns[k].outer_offset += count;
+    }
+  }
+  for (uint32_t i = 0; i < n_calls; i++) native_end_part(&calls[i], batch, count);
+}
+
+/* ---- run_fused -------------------------------------------------------------------------------------------------- */
+
+/* False: out of memory. */
+static bool native_make_results(native_call *calls, const arroyo_udf_fused_call *given, uint32_t n_calls,
+                                native_batch *batch) {
+  for (uint32_t i = 0; i < n_calls; i++) {
+    calls[i].part.caller = batch;
+    if (given[i].is_wanted != ARROYO_UDF_YES) continue;
+    calls[i].wanted = arroyo_udf_c_new_result(batch->length, calls[i].described->returns);
+    if (calls[i].wanted == NULL) return false;
+  }
+  return true;
+}
+
+/* Hands the wanted values out. */
+static void native_export_results(native_call *calls, uint32_t n_calls, struct ArrowArray *results,
+                                  const native_batch *batch) {
+  for (uint32_t i = 0; i < n_calls; i++) {
+    native_call *const call = &calls[i];
+    if (call->wanted == NULL) continue;
+    call->wanted->text = call->part.text;
+    call->wanted->nulls = call->nulls + batch->n_deferred;
+    arroyo_udf_c_export(call->wanted, call->function->returns, results++);
+    call->wanted = NULL;
+    call->part.text.data = NULL;
+  }
+}
+
+static void native_free_calls(native_call *calls, uint32_t n_calls) {
+  for (uint32_t i = 0; i < n_calls; i++) {
+    free(calls[i].part.text.data);
+    free(calls[i].wanted);
+  }
+  free(calls);
+}
+
+arroyo_udf_status native_run_fused(const arroyo_udf_function *const *described, uint32_t n_functions,
+                                   const arroyo_udf_fused_call *given, uint32_t n_calls,
+                                   const struct ArrowArray *columns, struct ArrowArray *results, uint64_t *deferred,
+                                   uint64_t *counts, arroyo_udf_error *error) {
+  if (given == NULL || n_calls == 0 || columns == NULL || results == NULL || deferred == NULL || counts == NULL)
+    return arroyo_udf_c_fail(error, ARROYO_UDF_INVALID_ARGUMENT, "run_fused: calls, columns or results are missing");
+  native_batch batch = {.length = columns->length, .deferred = deferred};
+  native_call *const calls = (native_call *)calloc(n_calls, sizeof *calls);
+  const char *const wrong =
+      calls == NULL ? NULL : native_take_calls(described, n_functions, given, n_calls, columns->n_children, calls);
+  if (wrong != NULL) {
+    free(calls);
+    return arroyo_udf_c_fail(error, ARROYO_UDF_INVALID_ARGUMENT, "run_fused: %s", wrong);
+  }
+  batch.is_dropped = calls != NULL && !native_read_columns(columns, calls, n_calls);
+  if (calls == NULL || (!batch.is_dropped && !native_make_results(calls, given, n_calls, &batch))) {
+    if (calls != NULL) native_free_calls(calls, n_calls);
+    return arroyo_udf_c_fail(error, ARROYO_UDF_OUT_OF_MEMORY, "run_fused: out of memory");
+  }
+  if (!batch.is_dropped) memset(deferred, 0, (size_t)arroyo_udf_c_words(batch.length) * 8);
+  for (; batch.first < batch.length && !batch.is_dropped; batch.first += NATIVE_PART) {
+    batch.end = batch.length - batch.first < NATIVE_PART ? batch.length : batch.first + NATIVE_PART;
+    native_run_part(calls, n_calls, &batch, batch.end - batch.first);
+  }
+  free(batch.arena.data);
+  const bool has_results = !batch.is_dropped && batch.n_deferred * 2 <= batch.length;
+  counts[0] = (uint64_t)(has_results ? batch.n_deferred : batch.length);
+  for (uint32_t i = 0; i < n_calls && has_results; i++) {
+    counts[1 + i] = (uint64_t)calls[i].nulls;
+    __atomic_add_fetch(&calls[i].function->counters->rows, (uint64_t)(batch.length - batch.n_deferred),
+                       __ATOMIC_RELAXED);
+  }
+  if (has_results) native_export_results(calls, n_calls, results, &batch);
+  native_free_calls(calls, n_calls);
+  return ARROYO_UDF_OK;
+}
+
+#endif /* NATIVE_FUSED_H */

@@ -1,0 +1,209 @@
+"""Native functions side by side, some of which take others' results, in one pass over each block (docs/native.md).
+
+    __r2 = g(x),  __r3 = h(y),  __r1 = f(__r2, __r3)          one pass: __r1 = f(g(x), h(y))
+
+The stage of the first call answers for all; those of the others hand its blocks on. Rows that a function defers, and
+blocks with rows that are not called, go through the stages one after the other, and come back into their places.
+
+Guarantees: rows, their order, dead letters and counts are those of the stages one after the other. Results that nothing
+else takes are null in rows that have passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...host.fused import Fused, FusedCall, Passed, can_be_fused
+from ...host.ordinals import ordinals
+from .blocks import Block
+from .calls import ColumnArgument, PlacedCall, RepeatedArgument
+from .queued import SyncStage
+from .stages import Item, RunningStage
+
+
+def fused_calls(
+    calls: Sequence[PlacedCall], apart: Collection[int], needed: Collection[str] | None
+) -> list[FusedCalls]:
+    """Which of calls one behind the other are in one pass.
+
+    apart: the places of calls that are in none with those before them. needed: names of results that are needed behind
+    all calls; None: all.
+    """
+    runs: list[list[PlacedCall]] = [[]]
+    for place, placed in enumerate(calls):
+        if place in apart or not _joins(placed, runs[-1]):
+            runs.append([])
+        if placed.condition is None and can_be_fused(placed.call.function):
+            runs[-1].append(placed)
+        else:
+            runs.append([])
+    passes = []
+    for run in runs:
+        if any(_own(argument, run) for placed in run for argument in placed.arguments):
+            others = {position for placed in calls if placed not in run for position in placed.taken}
+            wanted = [needed is None or one.call.name in needed or one.position in others for one in run]
+            passes.append(FusedCalls(run, wanted))
+    return passes
+
+
+def _own(argument: ColumnArgument | RepeatedArgument, run: Sequence[PlacedCall]) -> bool:
+    """Whether an argument is made by one of these calls."""
+    return isinstance(argument, ColumnArgument) and argument.position >= len(run[0].given.schema)
+
+
+def _joins(placed: PlacedCall, run: Sequence[PlacedCall]) -> bool:
+    """Whether a call can follow these in their pass: what it takes of them has its argument's type."""
+    if not run:
+        return True
+    types = {one.position: one.call.function.returns for one in run}
+    own = zip(placed.arguments, placed.call.function.arguments, strict=True)
+    return can_be_fused(placed.call.function, run[0].call.function) and all(
+        types.get(argument.position) == wanted.type
+        for argument, wanted in own
+        if isinstance(argument, ColumnArgument) and _own(argument, run)
+    )
+
+
+class FusedCalls:
+    """calls: in one pass. wanted: which of their results somebody else takes. text: what is computed, for people."""
+
+    def __init__(self, calls: Sequence[PlacedCall], wanted: Sequence[bool]) -> None:
+        self.calls, self.wanted = calls, wanted
+        self.width = len(calls[0].given.schema)
+        """Of the rows before."""
+        self._columns: list[tuple[ColumnArgument | RepeatedArgument, pa.Field]] = []
+        made = {placed.position: -1 - number for number, placed in enumerate(calls)}
+        self._arguments = [
+            [
+                made[argument.position]
+                if isinstance(argument, ColumnArgument) and argument.position >= self.width
+                else self._place(argument, field)
+                for argument, field in zip(placed.arguments, placed.call.function.arguments, strict=True)
+            ]
+            for placed in calls
+        ]
+        self._fused = Fused(
+            [
+                FusedCall(placed.call.function, arguments, is_wanted)
+                for placed, arguments, is_wanted in zip(calls, self._arguments, wanted, strict=True)
+            ]
+        )
+
+    def _place(self, argument: ColumnArgument | RepeatedArgument, field: pa.Field) -> int:
+        for place, (other, wanted) in enumerate(self._columns):
+            if other == argument and wanted.type == field.type:
+                return place
+        self._columns.append((argument, field))
+        return len(self._columns) - 1
+
+    @property
+    def text(self) -> str:
+        texts: dict[int, str] = {}
+        shown = []
+        for placed, is_wanted in zip(self.calls, self.wanted, strict=True):
+            arguments = [
+                texts.get(argument.position, argument.name) if isinstance(argument, ColumnArgument) else str(argument)
+                for argument in placed.arguments
+            ]
+            text = f"{placed.call.function.name}({', '.join(arguments)})"
+            if is_wanted:
+                shown.append(f"{placed.call.name} = {text}")
+            else:
+                texts[placed.position] = text
+        return ", ".join(shown)
+
+    def columns_of(self, block: Block) -> list[pa.Array] | None:
+        """What the calls take; None: there are rows that must not be called."""
+        if block.unread():
+            return None
+        converted = [argument.of(block, field) for argument, field in self._columns]
+        return None if any(one.refused for one in converted) else [one.array for one in converted]
+
+    def run(self, columns: Sequence[pa.Array]) -> Passed | None:
+        """None: all rows are deferred."""
+        return self._fused.run(columns)
+
+    def answered(self, block: Block, columns: Sequence[pa.Array], passed: Passed) -> Block:
+        """The rows with all that the calls add to them. Those that are deferred have no results."""
+        schema, added, values = block.rows.schema, list(block.rows.columns), iter(passed.values)
+        for placed, is_wanted, arguments in zip(self.calls, self.wanted, self._arguments, strict=True):
+            function = placed.call.function
+            for place in placed.typed:
+                schema = schema.append(function.arguments.field(place))
+                added.append(columns[arguments[place]])
+            schema = schema.append(pa.field(placed.call.name, function.returns))
+            added.append(next(values) if is_wanted else pa.nulls(len(block), function.returns))
+        return block.with_rows(pa.RecordBatch.from_arrays(added, schema=schema))
+
+
+class RunningPass:
+    """stages: of the calls of `plan`."""
+
+    def __init__(self, plan: FusedCalls, stages: Sequence[SyncStage]) -> None:
+        self._plan, self._stages = plan, stages
+        for stage in stages:
+            stage.join(self)
+
+    def begins_at(self, stage: SyncStage) -> bool:
+        return stage is self._stages[0]
+
+    def answer(self, block: Block) -> list[Item]:
+        """What becomes of rows that come to the first stage, behind the last one. Raises RowError."""
+        columns = self._plan.columns_of(block)
+        passed = None if columns is None else self._plan.run(columns)
+        if columns is None or passed is None:
+            return self._singly(block)
+        answered = self._plan.answered(block, columns, passed)
+        n_rows, items = len(block), list[Item]((answered,))
+        if passed.deferred is not None:
+            n_rows -= pc.sum(passed.deferred).as_py()
+            items = self._with_deferred(block, answered, passed.deferred)
+        for stage, nulls in zip(self._stages, passed.nulls, strict=True):
+            stage.counts.rows += n_rows
+            stage.counts.values += n_rows
+            stage.counts.nulls += nulls
+        return items
+
+    def unanswered(self, block: Block, stage: SyncStage) -> Block:
+        """The rows of an answered block as they come to a stage: what it takes is made again, because native functions
+        have no effects. A row with a failed call is there only if null has become of it."""
+        rows = block.with_rows(block.rows.select(range(self._plan.width)))
+        for earlier in self._stages[: self._stages.index(stage)]:
+            rows = earlier.recalled(rows)
+        return rows
+
+    def _singly(self, block: Block) -> list[Item]:
+        """The rows behind all stages, one after the other."""
+        items: list[Item] = [block]
+        for stage in self._stages:
+            items = [own for item in items for own in (stage.alone(item) if isinstance(item, Block) else (item,))]
+        return items
+
+    def _with_deferred(self, block: Block, answered: Block, deferred: pa.BooleanArray) -> list[Item]:
+        """Puts what becomes of deferred rows into their places."""
+        at = pc.indices_nonzero(deferred)
+        items = self._singly(Block(block.rows.take(at), block.origin, at))
+        left = [item for item in items if isinstance(item, Block)]
+        of = pa.concat_arrays([at.slice(0, 0), *(item.of for item in left)])
+        places = pc.add(pc.index_in(at, value_set=of).cast(pa.uint64()), pa.scalar(len(block), pa.uint64()))
+        source = pc.replace_with_mask(ordinals(len(block)), deferred, places)  # null: the row is left out
+        if source.null_count:
+            block = block.take(pc.indices_nonzero(source.is_valid()))
+            source = source.drop_null()
+        added = [
+            pa.concat_arrays([column, *(item.rows.column(place) for item in left)]).take(source)
+            for place, column in enumerate(answered.rows.columns)
+            if place >= self._plan.width
+        ]
+        rows = pa.RecordBatch.from_arrays([*block.rows.columns, *added], schema=answered.rows.schema)
+        return [*(item for item in items if not isinstance(item, Block)), block.with_rows(rows)]
+
+
+def join_stages(passes: Sequence[FusedCalls], stages: Sequence[RunningStage]) -> None:
+    """Lets stages of a chain be in one pass. stages: all of one slice."""
+    of_calls = {id(stage.placed): stage for stage in stages if isinstance(stage, SyncStage)}
+    for plan in passes:
+        RunningPass(plan, [of_calls[id(placed)] for placed in plan.calls])
