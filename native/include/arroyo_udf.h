@@ -532,7 +532,7 @@ typedef struct arroyo_udf_native {
    * take it. On OK the caller owns `results`: for each wanted call, in their order, a struct {value}, null where a row is
    * deferred. `deferred` gets a bit for each row, in whole words of 64; counts[0] gets the number of these rows, and
    * counts[1 + n] the number of other rows in which the value of call number n is null. If all rows are deferred, which
-   * is also so if more than half would be, or the columns cannot be read, there are no `results`. */
+   * is also so if most would be or the columns cannot be read, there are no `results`. */
   arroyo_udf_status (*run_fused)(const arroyo_udf_fused_call* calls, uint32_t n_calls, const struct ArrowArray* columns,
                                  struct ArrowArray* results, uint64_t* deferred, uint64_t* counts,
                                  arroyo_udf_error* error);

@@ -10,7 +10,7 @@ defers has none: call the functions for it, one after the other. So it is counte
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -45,7 +45,7 @@ class Passed(NamedTuple):
 def can_be_fused(function: Function, first: Function | None = None) -> bool:
     """Whether calls of it can be in one pass; first: with calls of this function."""
     own, other = function.fusing, function.fusing if first is None else first.fusing
-    return own is not None and other is not None and own.slot == other.slot and len(function.arguments) > 0
+    return own is not None and other is not None and own.slot == other.slot
 
 
 class Fused:
@@ -66,9 +66,9 @@ class Fused:
 
     def run(self, columns: Sequence[pa.Array]) -> Passed | None:
         """columns: of one length, and of the types of the arguments that take them. None: all rows are deferred,
-        perhaps because more than half of them would be."""
+        perhaps because most of them would be."""
         n_rows = len(columns[0])
-        deferred = pa.allocate_buffer((n_rows + 63) // 64 * 8)
+        deferred = ffi.new("uint64_t[]", (n_rows + 63) // 64)
         counts, results = ffi.new("uint64_t[]", 1 + len(self._calls)), ffi.new("struct ArrowArray[]", len(self._shapes))
         error = new_error()
         batch = _exported(columns)
@@ -78,7 +78,7 @@ class Fused:
                 len(self._calls),
                 array_pointer(batch),
                 results,
-                ffi.cast("uint64_t *", deferred.address),
+                deferred,
                 counts,
                 error,
             )
@@ -91,8 +91,11 @@ class Fused:
             return None
         first = address(results)
         values = [shape.take_at(first + i * _ARRAY_SIZE, n_rows)[0] for i, shape in enumerate(self._shapes)]
-        mask = pa.BooleanArray.from_buffers(pa.bool_(), n_rows, [None, deferred], 0) if n_deferred else None
-        return Passed(values, mask, nulls)
+        return Passed(values, _mask(deferred, n_rows) if n_deferred else None, nulls)
+
+
+def _mask(bits: Any, n_rows: int) -> pa.BooleanArray:
+    return pa.BooleanArray.from_buffers(pa.bool_(), n_rows, [None, pa.py_buffer(bytes(ffi.buffer(bits)))], 0)
 
 
 def _exported(columns: Sequence[pa.Array]) -> int:

@@ -81,6 +81,7 @@ static bool native_read_columns(const struct ArrowArray *columns, native_call *c
 /* Where the values of the next rows go. */
 static void native_begin_part(native_call *call, const native_batch *batch) {
   arroyo_udf_c_result *const part = &call->part;
+  part->nulls = 0;
   part->validity = call->validity;
   part->values = call->room;
   if (call->wanted != NULL) {
@@ -107,10 +108,24 @@ static uint64_t native_wanted(const native_call *call, int64_t row, int64_t coun
   return wanted;
 }
 
+static bool native_wants_all(const native_call *call) {
+  const struct ArrowSchema *const types = call->described->arguments;
+  for (int64_t i = 0; i < types->n_children; i++) {
+    const bool may_be_null = call->columns[i].validity != NULL || call->columns[i].outer != NULL;
+    if (may_be_null && !(types->children[i]->flags & ARROW_FLAG_NULLABLE)) return false;
+  }
+  return true;
+}
+
 /* Makes the call for the rows at hand that no call before it has deferred. */
 static void native_make_call(native_call *call, const native_batch *batch, int64_t count) {
   const uint64_t *const deferred = batch->deferred + batch->first / 64;
   int64_t begin = 0; /* the rows from here to `row` are all wanted and have not been called */
+  if (batch->n_deferred == 0 && native_wants_all(call)) {
+    memset(call->part.validity, 0xFF, (size_t)arroyo_udf_c_words(count) * 8);
+    call->function->rows(call->columns, &call->part, 0, count, UINT64_MAX);
+    return;
+  }
   for (int64_t row = 0; row < count; row += 64) {
     const int64_t n = count - row < 64 ? count - row : 64;
     const uint64_t wanted = native_wanted(call, row, n) & ~deferred[row / 64];
@@ -118,6 +133,7 @@ static void native_make_call(native_call *call, const native_batch *batch, int64
     if (wanted == UINT64_MAX >> (64 - n)) continue;
     if (begin < row) call->function->rows(call->columns, &call->part, begin, row - begin, UINT64_MAX);
     call->function->rows(call->columns, &call->part, row, n, wanted);
+    call->part.nulls += n - __builtin_popcountll(wanted);
     begin = row + n;
   }
   if (begin < count) call->function->rows(call->columns, &call->part, begin, count - begin, UINT64_MAX);
@@ -126,8 +142,8 @@ static void native_make_call(native_call *call, const native_batch *batch, int64
 /* The values of the rows at hand, as a column. */
 static void native_end_call(native_call *call, int64_t count) {
   arroyo_udf_c_column *const values = &call->values;
-  *values = (arroyo_udf_c_column){.values = call->part.values, .text = "", .mask = -1,
-                                  .validity = (const uint8_t *)call->part.validity};
+  *values = (arroyo_udf_c_column){.values = call->part.values, .text = "", .mask = -1};
+  if (call->part.nulls != 0) values->validity = (const uint8_t *)call->part.validity;
   if (!call->is_text || call->part.text.length == 0) return;
   values->text = call->part.text.data;
   values->last = (int32_t)call->part.text.length;
@@ -137,6 +153,10 @@ static void native_end_call(native_call *call, int64_t count) {
 /* Counts nulls, now that it is known which rows are deferred. */
 static void native_end_part(native_call *call, const native_batch *batch, int64_t count) {
   const uint64_t *const deferred = batch->deferred + batch->first / 64;
+  if (batch->n_deferred == 0) {
+    call->nulls += call->part.nulls;
+    return;
+  }
   for (int64_t row = 0; row < count; row += 64) {
     const uint64_t all = UINT64_MAX >> (count - row < 64 ? 64 - (count - row) : 0);
     uint64_t *const validity = &call->part.validity[row / 64];
@@ -225,7 +245,7 @@ arroyo_udf_status native_run_fused(const arroyo_udf_function *const *described, 
     native_run_part(calls, n_calls, &batch, batch.end - batch.first);
   }
   free(batch.arena.data);
-  const bool has_results = !batch.is_dropped && batch.n_deferred * 2 <= batch.length;
+  const bool has_results = !batch.is_dropped && batch.n_deferred < batch.length;
   counts[0] = (uint64_t)(has_results ? batch.n_deferred : batch.length);
   for (uint32_t i = 0; i < n_calls && has_results; i++) {
     counts[1 + i] = (uint64_t)calls[i].nulls;

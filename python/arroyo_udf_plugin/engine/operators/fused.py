@@ -20,6 +20,7 @@ from ...host.fused import Fused, FusedCall, Passed, can_be_fused
 from ...host.ordinals import ordinals
 from .blocks import Block
 from .calls import ColumnArgument, PlacedCall, RepeatedArgument
+from .pace import STEP_ROWS
 from .queued import SyncStage
 from .stages import Item, RunningStage
 
@@ -91,6 +92,8 @@ class FusedCalls:
                 for placed, arguments, is_wanted in zip(calls, self._arguments, wanted, strict=True)
             ]
         )
+        self._nulls = [pa.nulls(STEP_ROWS, placed.call.function.returns) for placed in calls]
+        self._schemas: tuple[pa.Schema, pa.Schema] | None = None
 
     def _place(self, argument: ColumnArgument | RepeatedArgument, field: pa.Field) -> int:
         for place, (other, wanted) in enumerate(self._columns):
@@ -128,15 +131,26 @@ class FusedCalls:
 
     def answered(self, block: Block, columns: Sequence[pa.Array], passed: Passed) -> Block:
         """The rows with all that the calls add to them. Those that are deferred have no results."""
-        schema, added, values = block.rows.schema, list(block.rows.columns), iter(passed.values)
-        for placed, is_wanted, arguments in zip(self.calls, self.wanted, self._arguments, strict=True):
-            function = placed.call.function
-            for place in placed.typed:
-                schema = schema.append(function.arguments.field(place))
-                added.append(columns[arguments[place]])
-            schema = schema.append(pa.field(placed.call.name, function.returns))
-            added.append(next(values) if is_wanted else pa.nulls(len(block), function.returns))
-        return block.with_rows(pa.RecordBatch.from_arrays(added, schema=schema))
+        added, values = list(block.rows.columns), iter(passed.values)
+        for number, (placed, is_wanted) in enumerate(zip(self.calls, self.wanted, strict=True)):
+            added += [columns[self._arguments[number][place]] for place in placed.typed]
+            added.append(next(values) if is_wanted else self._nulls[number].slice(0, len(block)))
+        return block.with_rows(pa.RecordBatch.from_arrays(added, schema=self._schema(block.rows.schema)))
+
+    def _schema(self, before: pa.Schema) -> pa.Schema:
+        """Of rows with all that the calls add to them. Mostly it is the same again."""
+        known = self._schemas  # of all slices
+        if known is None or not known[0].equals(before, check_metadata=True):
+            added = [
+                field
+                for placed in self.calls
+                for field in (
+                    *(placed.call.function.arguments.field(place) for place in placed.typed),
+                    pa.field(placed.call.name, placed.call.function.returns),
+                )
+            ]
+            known = self._schemas = before, pa.schema([*before, *added], before.metadata)
+        return known[1]
 
 
 class RunningPass:
@@ -150,22 +164,25 @@ class RunningPass:
     def begins_at(self, stage: SyncStage) -> bool:
         return stage is self._stages[0]
 
-    def answer(self, block: Block) -> list[Item]:
-        """What becomes of rows that come to the first stage, behind the last one. Raises RowError."""
+    def answer(self, block: Block) -> tuple[list[Item], int]:
+        """What becomes of rows that come to the first stage, behind the last one; and the bytes of the results. Raises
+        RowError."""
         columns = self._plan.columns_of(block)
         passed = None if columns is None else self._plan.run(columns)
         if columns is None or passed is None:
             return self._singly(block)
         answered = self._plan.answered(block, columns, passed)
-        n_rows, items = len(block), list[Item]((answered,))
+        n_rows, items, size = len(block), list[Item]((answered,)), sum(values.nbytes for values in passed.values)
         if passed.deferred is not None:
-            n_rows -= pc.sum(passed.deferred).as_py()
-            items = self._with_deferred(block, answered, passed.deferred)
+            at = pc.indices_nonzero(passed.deferred)
+            n_rows -= len(at)
+            left, size_left = self._singly(Block(block.rows.take(at), block.origin, at))
+            items, size = self._merged(block, answered, passed.deferred, at, left), size + size_left
         for stage, nulls in zip(self._stages, passed.nulls, strict=True):
             stage.counts.rows += n_rows
             stage.counts.values += n_rows
             stage.counts.nulls += nulls
-        return items
+        return items, size
 
     def unanswered(self, block: Block, stage: SyncStage) -> Block:
         """The rows of an answered block as they come to a stage: what it takes is made again, because native functions
@@ -175,17 +192,24 @@ class RunningPass:
             rows = earlier.recalled(rows)
         return rows
 
-    def _singly(self, block: Block) -> list[Item]:
-        """The rows behind all stages, one after the other."""
-        items: list[Item] = [block]
+    def _singly(self, block: Block) -> tuple[list[Item], int]:
+        """The rows behind all stages, one after the other; and the bytes of the results."""
+        items, size = list[Item]((block,)), 0
         for stage in self._stages:
-            items = [own for item in items for own in (stage.alone(item) if isinstance(item, Block) else (item,))]
-        return items
+            before, items = items, []
+            for item in before:
+                if isinstance(item, Block):
+                    own, own_size = stage.alone(item)
+                    items += own
+                    size += own_size
+                else:
+                    items.append(item)
+        return items, size
 
-    def _with_deferred(self, block: Block, answered: Block, deferred: pa.BooleanArray) -> list[Item]:
-        """Puts what becomes of deferred rows into their places."""
-        at = pc.indices_nonzero(deferred)
-        items = self._singly(Block(block.rows.take(at), block.origin, at))
+    def _merged(
+        self, block: Block, answered: Block, deferred: pa.BooleanArray, at: pa.UInt64Array, items: Sequence[Item]
+    ) -> list[Item]:
+        """Puts what has become of deferred rows into their places, `at`."""
         left = [item for item in items if isinstance(item, Block)]
         of = pa.concat_arrays([at.slice(0, 0), *(item.of for item in left)])
         places = pc.add(pc.index_in(at, value_set=of).cast(pa.uint64()), pa.scalar(len(block), pa.uint64()))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import abc
 import collections
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -120,7 +120,7 @@ class SharedPass(Protocol):
     """What answers for several stages: see fused.py."""
 
     def begins_at(self, stage: SyncStage) -> bool: ...
-    def answer(self, block: Block) -> list[Item]: ...
+    def answer(self, block: Block) -> tuple[Iterable[Item], int]: ...
     def unanswered(self, block: Block, stage: SyncStage) -> Block: ...
 
 
@@ -154,18 +154,18 @@ class SyncStage(QueuedStage, CallStage):
     def _answer(self, block: Block) -> tuple[int, Iterator[Item]]:
         if self._is_answered(block):
             return len(block), iter((block,))
-        if self._pass is None or not self._pass.begins_at(self):
-            return len(block), self.alone(block)
         begun = time.perf_counter()
-        items = self._pass.answer(block)
-        added = [item.rows.columns[len(self.given.schema) :] for item in items if isinstance(item, Block)]
-        size = sum(column.nbytes for columns in added for column in columns)
+        if self._pass is not None and self._pass.begins_at(self):
+            items, size = self._pass.answer(block)
+        else:
+            items, size = self.alone(block)
         self._pace.observe(len(block), time.perf_counter() - begun, size)
         return len(block), iter(items)
 
-    def alone(self, block: Block) -> Iterator[Item]:
-        """What becomes of rows in this stage. Raises RowError."""
-        return self._decided(self._called(block))
+    def alone(self, block: Block) -> tuple[Iterable[Item], int]:
+        """What becomes of rows in this stage, and the bytes of its results. The items raise RowError."""
+        answered = self._called(block)
+        return self._decided(answered), answered.results.nbytes
 
     def recalled(self, block: Block) -> Block:
         """The rows with their results, without a policy: null where the call fails."""
@@ -174,16 +174,12 @@ class SyncStage(QueuedStage, CallStage):
 
     def _called(self, block: Block) -> Answered[Block]:
         rows, piece = self._stage.prepare(block)
-        begun = time.perf_counter()
-        if piece.refused:
-            kept = piece.kept()
-            at = pa.array(kept, pa.int64())
-            called = self._run(Piece([array.take(at) for array in piece.arrays], {})) if kept else None
-            results = with_refused(called, kept, piece.refused, self._schema)
-        else:
-            results = self._run(piece)
-        self._pace.observe(piece.n_rows, time.perf_counter() - begun, results.nbytes)
-        return Answered(rows, results)
+        if not piece.refused:
+            return Answered(rows, self._run(piece))
+        kept = piece.kept()
+        at = pa.array(kept, pa.int64())
+        called = self._run(Piece([array.take(at) for array in piece.arrays], {})) if kept else None
+        return Answered(rows, with_refused(called, kept, piece.refused, self._schema))
 
     def _run(self, piece: Piece) -> pa.RecordBatch:
         return pa.RecordBatch.from_struct_array(self._function.outcomes(*piece.arrays))
