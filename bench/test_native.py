@@ -6,6 +6,7 @@ All through the Python host, in batches of 8,192 rows: what differs is the funct
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from arroyo_udf_plugin import Function, build, load
+from arroyo_udf_plugin.host.fused import Fused, FusedCall
 from conftest import BATCH_ROWS, Compare
 
 HERE = Path(__file__).resolve().parent
@@ -88,6 +90,50 @@ CORPUS: dict[str, tuple[list[Any], ...]] = {
 def test_corpus(corpus: tuple[Any, Any], compare: Compare, name: str) -> None:
     batches = [tuple(map(pa.array, CORPUS[name]))] * 8
     _compare(compare, f"{name}: native", corpus[0][name], corpus[1][name], "Python", batches, 1.1)
+
+
+# Each call with what it takes: column n, or the values of call -1 - n.
+NESTED: dict[str, tuple[tuple[str, ...], str, list[tuple[str, tuple[int, ...]]]]] = {
+    "numbers": (
+        ("distance", "air_time"),
+        "score_by_hand",
+        [("mph", (0, 1)), ("late", (0, 1)), ("score", (-1, -2))],
+    ),
+    "texts": (("carrier", "tailnum"), "name_by_hand", [("tail", (0, 1)), ("lowered", (-1,)), ("ending", (-2, 0))]),
+}
+
+
+@pytest.mark.parametrize("kind", NESTED)
+@pytest.mark.parametrize("is_fused", [True, False])
+def test_three_functions_in_one_pass(
+    native: Any, flights: pa.Table, compare: Compare, kind: str, is_fused: bool
+) -> None:
+    """Against one function that does what the three do; and the three one after the other, with arrays between them."""
+    names, by_hand, written = NESTED[kind]
+    batches = [batch.columns for batch in flights.select(names).to_batches(BATCH_ROWS)]
+    fused = Fused([FusedCall(native[name], given, name == written[-1][0]) for name, given in written])
+
+    def one_after_the_other(columns: Sequence[pa.Array]) -> pa.Array:
+        values: list[pa.Array] = []
+        for name, given in written:
+            values.append(native[name](*(columns[place] if place >= 0 else values[-1 - place] for place in given)))
+        return values[-1]
+
+    subject = (lambda columns: fused.run(columns)) if is_fused else one_after_the_other
+    passed = fused.run(batches[0])
+    assert passed is not None
+    assert passed.deferred is None
+    assert passed.values[0].equals(native[by_hand](*batches[0]))
+    compare(
+        f"{kind}: three functions {'in one pass' if is_fused else 'one after the other'}",
+        lambda: [subject(columns) for columns in batches],
+        lambda: [native[by_hand](*columns) for columns in batches],
+        reference_name="one, by hand",
+        n=len(flights),
+        unit="ns/row",
+        scale=1e9,
+        goal=1.2 if is_fused else None,
+    )
 
 
 def _compare(

@@ -513,6 +513,9 @@ typedef struct arroyo_udf_fused_call {
   uint32_t is_wanted;       /* ARROYO_UDF_YES: `results` has its values, too; else they are for later calls alone */
   const int32_t* arguments; /* for each argument: n is column number n, -1 - n are the values of call number n, which
                                stands before this one and has the argument's type */
+  int32_t condition;        /* the number of a column of bools: where it is not true, no call is made, and the value is
+                               null; -1: none */
+  uint32_t reserved;
 } arroyo_udf_fused_call;
 
 /* The extension "native/1", of a plugin in Python: which of its functions were compiled to C. `run` of these needs no

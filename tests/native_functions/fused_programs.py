@@ -34,16 +34,16 @@ class Program:
             return n_rows, 0
         is_deferred = pa.array([False] * n_rows) if passed.deferred is None else passed.deferred
         n_passed = n_rows - pc.sum(is_deferred).as_py()
+        left = pc.indices_nonzero(pc.invert(is_deferred))
+        given = [column.take(left) for column in columns]
         each = {call.function.name: 0 for call in self.calls}
         for call in self.calls:
-            each[call.function.name] += n_passed
+            each[call.function.name] += n_passed if call.condition is None else given[call.condition].true_count
         assert counted(self.calls) == {name: (n + each[name], m) for name, (n, m) in before.items()}
         if passed.deferred is not None:
             assert n_passed < n_rows
             for row in choices.sample(pc.indices_nonzero(is_deferred).to_pylist(), min(9, n_rows - n_passed)):
                 assert self.deferred([column.slice(row, 1) for column in columns]), f"row {row} need not be deferred"
-        left = pc.indices_nonzero(pc.invert(is_deferred))
-        given = [column.take(left) for column in columns]
         assert not self.deferred(given), "a row should be deferred"
         expected = one_by_one(self.calls, given)
         assert [values.null_count for values in expected] == list(passed.nulls)
@@ -84,12 +84,16 @@ def program(functions: Sequence[Function], choices: random.Random, n_calls: int)
                 columns.append(field)
                 chosen = [len(columns) - 1]
             arguments.append(choices.choice(chosen))
-        calls.append(FusedCall(function, arguments, number == n_calls - 1 or choices.random() < 0.3))
+        condition = None
+        if choices.random() < 0.2:
+            columns.append(pa.field("condition", pa.bool_()))
+            condition = len(columns) - 1
+        calls.append(FusedCall(function, arguments, number == n_calls - 1 or choices.random() < 0.3, condition))
     return Program(calls, columns)
 
 
 def counted(calls: Sequence[FusedCall]) -> dict[str, tuple[int, int]]:
-    return {call.function.name: tuple(call.function.native_rows() or (0, 0)) for call in calls}
+    return {call.function.name: call.function.native_rows() or (0, 0) for call in calls}
 
 
 def one_by_one(calls: Sequence[FusedCall], columns: Sequence[pa.Array]) -> list[pa.Array]:
@@ -97,7 +101,12 @@ def one_by_one(calls: Sequence[FusedCall], columns: Sequence[pa.Array]) -> list[
     made: list[pa.Array] = []
     for call in calls:
         given = [columns[place] if place >= 0 else made[-1 - place] for place in call.arguments]
-        made.append(call.function.outcomes(*given).field("value"))
+        if call.condition is None:
+            made.append(call.function.outcomes(*given).field("value"))
+            continue
+        is_met = pc.fill_null(columns[call.condition], False)
+        values = call.function.outcomes(*(column.filter(is_met) for column in given)).field("value")
+        made.append(pc.replace_with_mask(pa.nulls(len(is_met), values.type), is_met, values))
     return made
 
 

@@ -17,7 +17,7 @@ batches.py      results from a plugin, and the memory of calls
 ordinals.py     0, 1, 2, ... as arrays
 fields.py       a plugin's schemas -> pyarrow's types
 statistics.py   a runtime's counters
-native.py       which functions were compiled to C, and how many of their rows were
+native.py       which functions were compiled to C, and how many of their rows were; fused.py: calls of them in one pass
 logs.py         what runtimes report, to logging
 html.py         functions as notebooks show them
 policy.py       what becomes of rows that failed

@@ -26,14 +26,16 @@ _ARRAY_SIZE = ffi.sizeof("struct ArrowArray")
 
 class FusedCall(NamedTuple):
     """A call. arguments: for each, n is column number n, and -1 - n are the values of call number n, which stands
-    before this one and has the argument's type. is_wanted: its values are not for later calls alone."""
+    before this one and has the argument's type. is_wanted: its values are not for later calls alone. condition: the
+    number of a column of bools: where it is not true, the value is null; None: there is none."""
 
     function: Function
     arguments: Sequence[int]
     is_wanted: bool
+    condition: int | None = None
 
 
-class Passed(NamedTuple):
+class FusedResults(NamedTuple):
     """values: of each wanted call, null where a row is deferred. deferred: which are; None: none. nulls: for each call,
     how many of the other rows have a null."""
 
@@ -62,9 +64,11 @@ class Fused:
         self._arguments = [ffi.new("int32_t[]", list(call.arguments)) for call in calls]
         for written, own, call, arguments in zip(self._calls, fusing, calls, self._arguments, strict=True):
             assert own is not None
-            written.function, written.is_wanted, written.arguments = own.number, YES if call.is_wanted else 0, arguments
+            written.function, written.arguments = own.number, arguments
+            written.is_wanted = YES if call.is_wanted else 0
+            written.condition = -1 if call.condition is None else call.condition
 
-    def run(self, columns: Sequence[pa.Array]) -> Passed | None:
+    def run(self, columns: Sequence[pa.Array]) -> FusedResults | None:
         """columns: of one length, and of the types of the arguments that take them. None: all rows are deferred,
         perhaps because most of them would be."""
         n_rows = len(columns[0])
@@ -91,7 +95,7 @@ class Fused:
             return None
         first = address(results)
         values = [shape.take_at(first + i * _ARRAY_SIZE, n_rows)[0] for i, shape in enumerate(self._shapes)]
-        return Passed(values, _mask(deferred, n_rows) if n_deferred else None, nulls)
+        return FusedResults(values, _mask(deferred, n_rows) if n_deferred else None, nulls)
 
 
 def _mask(bits: Any, n_rows: int) -> pa.BooleanArray:

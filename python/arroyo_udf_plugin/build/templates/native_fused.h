@@ -18,15 +18,18 @@ typedef struct native_call {
   bool is_text;
   int64_t value_bits;
   arroyo_udf_c_result *wanted; /* the values of the batch; NULL: only later calls want them */
-  int64_t nulls;               /* rows whose value is null, and that no call has deferred */
+  int64_t nulls, left_out;     /* rows whose value is null, and those without a call; none that is deferred */
+  bool has_condition;
   /* Of the rows at hand: */
-  arroyo_udf_c_column columns[NATIVE_MOST_ARGUMENTS];
+  arroyo_udf_c_column columns[NATIVE_MOST_ARGUMENTS], condition;
   arroyo_udf_c_result part;
   arroyo_udf_c_column values; /* for later calls */
   uint64_t validity[NATIVE_PART / 64], room[NATIVE_PART + 1];
 } native_call;
 
 /* ---- What is given ---------------------------------------------------------------------------------------------- */
+
+static const struct ArrowSchema native_condition = ARROYO_UDF_C_SCHEMA("b", "condition", ARROW_FLAG_NULLABLE, 0, NULL);
 
 /* Whether an argument can take this call's values. */
 static bool native_gives(const native_call *call, const struct ArrowSchema *argument) {
@@ -44,8 +47,10 @@ static const char *native_take_calls(const arroyo_udf_function *const *described
     call->function = native_functions[given[i].function];
     call->described = described[given[i].function];
     call->sources = given[i].arguments;
+    call->has_condition = given[i].condition >= 0;
     call->is_text = call->function->returns == 'u';
     call->value_bits = arroyo_udf_c_value_bits(call->function->returns);
+    if (given[i].condition >= n_columns) return "a condition is no column";
     const struct ArrowSchema *const types = call->described->arguments;
     for (int64_t k = 0; k < types->n_children; k++) {
       const int64_t source = call->sources[k], before = -1 - source;
@@ -56,22 +61,30 @@ static const char *native_take_calls(const arroyo_udf_function *const *described
   return NULL;
 }
 
-/* Reads the columns of the calls. False: Python decides what is wrong with them. */
-static bool native_read_columns(const struct ArrowArray *columns, native_call *calls, uint32_t n_calls) {
-  const uint8_t *outer;
+static bool native_read_one(const struct ArrowArray *columns, int32_t number, const struct ArrowSchema *type,
+                            const uint8_t *outer, arroyo_udf_c_column *column) {
   arroyo_udf_c_column items;
+  const bool is_read = arroyo_udf_c_read_column(columns, columns->children[number], type, column, &items) == NULL;
+  column->outer = outer;
+  column->outer_offset = columns->offset;
+  return is_read;
+}
+
+/* Reads the columns of the calls. False: Python decides what is wrong with them. */
+static bool native_read_columns(const struct ArrowArray *columns, const arroyo_udf_fused_call *given,
+                                native_call *calls, uint32_t n_calls) {
+  const uint8_t *outer;
   if (!native_are_rows(columns, columns->n_children, &outer)) return false;
   for (uint32_t i = 0; i < n_calls; i++) {
-    const struct ArrowSchema *const types = calls[i].described->arguments;
-    for (int64_t k = 0; k < types->n_children; k++) {
-      arroyo_udf_c_column *const column = &calls[i].columns[k];
-      if (calls[i].sources[k] < 0) continue;
-      if (arroyo_udf_c_read_column(columns, columns->children[calls[i].sources[k]], types->children[k], column,
-                                   &items) != NULL)
+    native_call *const call = &calls[i];
+    const struct ArrowSchema *const types = call->described->arguments;
+    for (int64_t k = 0; k < types->n_children; k++)
+      if (call->sources[k] >= 0 &&
+          !native_read_one(columns, call->sources[k], types->children[k], outer, &call->columns[k]))
         return false;
-      column->outer = outer;
-      column->outer_offset = columns->offset;
-    }
+    if (call->has_condition &&
+        !native_read_one(columns, given[i].condition, &native_condition, outer, &call->condition))
+      return false;
   }
   return true;
 }
@@ -95,21 +108,33 @@ static void native_begin_part(native_call *call, const native_batch *batch) {
   }
 }
 
-/* Rows `row` to row + count - 1, at most 64, that the call may be made for (rule F3). */
+/* Those of rows `row` to row + count - 1, at most 64, that are not null in a column. */
+static uint64_t native_valid(const arroyo_udf_c_column *column, int64_t row, int64_t count) {
+  uint64_t valid = UINT64_MAX >> (64 - count);
+  if (column->validity != NULL) valid &= arroyo_udf_c_bits(column->validity, column->offset + row, count);
+  if (column->outer != NULL) valid &= arroyo_udf_c_bits(column->outer, column->outer_offset + row, count);
+  return valid;
+}
+
+/* Those for which the condition holds. */
+static uint64_t native_met(const native_call *call, int64_t row, int64_t count) {
+  const arroyo_udf_c_column *const column = &call->condition;
+  if (!call->has_condition) return UINT64_MAX >> (64 - count);
+  return native_valid(column, row, count) & arroyo_udf_c_bits(column->values, column->offset + row, count);
+}
+
+/* Those that the call may be made for (rule F3). */
 static uint64_t native_wanted(const native_call *call, int64_t row, int64_t count) {
   const struct ArrowSchema *const types = call->described->arguments;
-  uint64_t wanted = UINT64_MAX >> (64 - count);
-  for (int64_t i = 0; i < types->n_children; i++) {
-    const arroyo_udf_c_column *const column = &call->columns[i];
-    if (types->children[i]->flags & ARROW_FLAG_NULLABLE) continue;
-    if (column->validity != NULL) wanted &= arroyo_udf_c_bits(column->validity, column->offset + row, count);
-    if (column->outer != NULL) wanted &= arroyo_udf_c_bits(column->outer, column->outer_offset + row, count);
-  }
+  uint64_t wanted = native_met(call, row, count);
+  for (int64_t i = 0; i < types->n_children; i++)
+    if (!(types->children[i]->flags & ARROW_FLAG_NULLABLE)) wanted &= native_valid(&call->columns[i], row, count);
   return wanted;
 }
 
 static bool native_wants_all(const native_call *call) {
   const struct ArrowSchema *const types = call->described->arguments;
+  if (call->has_condition) return false;
   for (int64_t i = 0; i < types->n_children; i++) {
     const bool may_be_null = call->columns[i].validity != NULL || call->columns[i].outer != NULL;
     if (may_be_null && !(types->children[i]->flags & ARROW_FLAG_NULLABLE)) return false;
@@ -153,16 +178,23 @@ static void native_end_call(native_call *call, int64_t count) {
 /* Counts nulls, now that it is known which rows are deferred. */
 static void native_end_part(native_call *call, const native_batch *batch, int64_t count) {
   const uint64_t *const deferred = batch->deferred + batch->first / 64;
-  if (batch->n_deferred == 0) {
+  if (batch->n_deferred == 0 && !call->has_condition) {
     call->nulls += call->part.nulls;
     return;
   }
   for (int64_t row = 0; row < count; row += 64) {
-    const uint64_t all = UINT64_MAX >> (count - row < 64 ? 64 - (count - row) : 0);
+    const int64_t n = count - row < 64 ? count - row : 64;
+    const uint64_t passed = (UINT64_MAX >> (64 - n)) & ~deferred[row / 64];
     uint64_t *const validity = &call->part.validity[row / 64];
-    *validity &= ~deferred[row / 64];
-    call->nulls += __builtin_popcountll(all & ~*validity & ~deferred[row / 64]);
+    *validity &= passed;
+    call->nulls += __builtin_popcountll(passed & ~*validity);
+    call->left_out += __builtin_popcountll(passed & ~native_met(call, row, n));
   }
+}
+
+static void native_go_on(arroyo_udf_c_column *column, int64_t count) {
+  column->offset += count;
+  column->outer_offset += count;
 }
 
 /* Takes the rows at hand through all calls. */
@@ -176,12 +208,12 @@ static void native_run_part(native_call *calls, uint32_t n_calls, const native_b
     native_make_call(call, batch, count);
     if (batch->is_dropped) return;
     native_end_call(call, count);
-    for (int64_t k = 0; k < n_arguments; k++) {
-      call->columns[k].offset += count;
-      call->columns[k].outer_offset += count;
-    }
   }
-  for (uint32_t i = 0; i < n_calls; i++) native_end_part(&calls[i], batch, count);
+  for (uint32_t i = 0; i < n_calls; i++) {
+    native_end_part(&calls[i], batch, count);
+    for (int64_t k = 0; k < calls[i].described->arguments->n_children; k++) native_go_on(&calls[i].columns[k], count);
+    native_go_on(&calls[i].condition, count);
+  }
 }
 
 /* ---- run_fused -------------------------------------------------------------------------------------------------- */
@@ -234,7 +266,7 @@ arroyo_udf_status native_run_fused(const arroyo_udf_function *const *described, 
     free(calls);
     return arroyo_udf_c_fail(error, ARROYO_UDF_INVALID_ARGUMENT, "run_fused: %s", wrong);
   }
-  batch.is_dropped = calls != NULL && !native_read_columns(columns, calls, n_calls);
+  batch.is_dropped = calls != NULL && !native_read_columns(columns, given, calls, n_calls);
   if (calls == NULL || (!batch.is_dropped && !native_make_results(calls, given, n_calls, &batch))) {
     if (calls != NULL) native_free_calls(calls, n_calls);
     return arroyo_udf_c_fail(error, ARROYO_UDF_OUT_OF_MEMORY, "run_fused: out of memory");
@@ -249,8 +281,8 @@ arroyo_udf_status native_run_fused(const arroyo_udf_function *const *described, 
   counts[0] = (uint64_t)(has_results ? batch.n_deferred : batch.length);
   for (uint32_t i = 0; i < n_calls && has_results; i++) {
     counts[1 + i] = (uint64_t)calls[i].nulls;
-    __atomic_add_fetch(&calls[i].function->counters->rows, (uint64_t)(batch.length - batch.n_deferred),
-                       __ATOMIC_RELAXED);
+    const int64_t n_rows = batch.length - batch.n_deferred - calls[i].left_out;
+    __atomic_add_fetch(&calls[i].function->counters->rows, (uint64_t)n_rows, __ATOMIC_RELAXED);
   }
   if (has_results) native_export_results(calls, n_calls, results, &batch);
   native_free_calls(calls, n_calls);

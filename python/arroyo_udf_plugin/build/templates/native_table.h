@@ -24,6 +24,7 @@ arroyo_udf_status native_run(uint32_t number, const arroyo_udf_function *describ
 arroyo_udf_status native_run_alone(uint32_t number, const arroyo_udf_function *described, struct ArrowArray *arguments,
                                    const arroyo_udf_batch_context *context, struct ArrowArray *results,
                                    const struct ArrowSchema **schema, arroyo_udf_error *error);
+
 /* `run_fused` of arroyo_udf_native. described: all functions, n_functions of them. */
 arroyo_udf_status native_run_fused(const arroyo_udf_function *const *described, uint32_t n_functions,
                                    const arroyo_udf_fused_call *calls, uint32_t n_calls,

@@ -16,8 +16,9 @@ from collections.abc import Collection, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...host.fused import Fused, FusedCall, Passed, can_be_fused
+from ...host.fused import Fused, FusedCall, FusedResults, can_be_fused
 from ...host.ordinals import ordinals
+from ..connectors import cells
 from .blocks import Block
 from .calls import ColumnArgument, PlacedCall, RepeatedArgument
 from .pace import STEP_ROWS
@@ -37,7 +38,7 @@ def fused_calls(
     for place, placed in enumerate(calls):
         if place in apart or not _joins(placed, runs[-1]):
             runs.append([])
-        if placed.condition is None and can_be_fused(placed.call.function):
+        if can_be_fused(placed.call.function):
             runs[-1].append(placed)
         else:
             runs.append([])
@@ -59,6 +60,8 @@ def _joins(placed: PlacedCall, run: Sequence[PlacedCall]) -> bool:
     """Whether a call can follow these in their pass: what it takes of them has its argument's type."""
     if not run:
         return True
+    if placed.condition is not None and placed.condition >= len(run[0].given.schema):
+        return False
     types = {one.position: one.call.function.returns for one in run}
     own = zip(placed.arguments, placed.call.function.arguments, strict=True)
     return can_be_fused(placed.call.function, run[0].call.function) and all(
@@ -88,12 +91,18 @@ class FusedCalls:
         ]
         self._fused = Fused(
             [
-                FusedCall(placed.call.function, arguments, is_wanted)
+                FusedCall(placed.call.function, arguments, is_wanted, self._condition(placed))
                 for placed, arguments, is_wanted in zip(calls, self._arguments, wanted, strict=True)
             ]
         )
         self._nulls = [pa.nulls(STEP_ROWS, placed.call.function.returns) for placed in calls]
         self._schemas: tuple[pa.Schema, pa.Schema] | None = None
+
+    def _condition(self, placed: PlacedCall) -> int | None:
+        if placed.condition is None:
+            return None
+        column = ColumnArgument(placed.call.condition or "", placed.condition, cells.argument)
+        return self._place(column, pa.field("", pa.bool_()))
 
     def _place(self, argument: ColumnArgument | RepeatedArgument, field: pa.Field) -> int:
         for place, (other, wanted) in enumerate(self._columns):
@@ -112,6 +121,7 @@ class FusedCalls:
                 for argument in placed.arguments
             ]
             text = f"{placed.call.function.name}({', '.join(arguments)})"
+            text += f" if {placed.call.condition}" if placed.call.condition else ""
             if is_wanted:
                 shown.append(f"{placed.call.name} = {text}")
             else:
@@ -125,11 +135,11 @@ class FusedCalls:
         converted = [argument.of(block, field) for argument, field in self._columns]
         return None if any(one.refused for one in converted) else [one.array for one in converted]
 
-    def run(self, columns: Sequence[pa.Array]) -> Passed | None:
+    def run(self, columns: Sequence[pa.Array]) -> FusedResults | None:
         """None: all rows are deferred."""
         return self._fused.run(columns)
 
-    def answered(self, block: Block, columns: Sequence[pa.Array], passed: Passed) -> Block:
+    def answered(self, block: Block, columns: Sequence[pa.Array], passed: FusedResults) -> Block:
         """The rows with all that the calls add to them. Those that are deferred have no results."""
         added, values = list(block.rows.columns), iter(passed.values)
         for number, (placed, is_wanted) in enumerate(zip(self.calls, self.wanted, strict=True)):

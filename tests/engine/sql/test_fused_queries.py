@@ -80,6 +80,7 @@ def told(text: str, plugin: str) -> list[str]:
         f"{NESTED} WHERE plus(climb(alt), id) > 20",
         "SELECT climb(alt) AS c, plus(climb(alt), id) AS p, upper(mark(mark(tail))) AS m FROM flights WHERE ok",
         "SELECT id, later(plus(plus(id, 1), 2)) AS l FROM flights",
+        "SELECT id, CASE WHEN ok THEN plus(climb(alt), id) ELSE plus(plus(id, 1), 2) END AS p FROM flights",
     ],
 )
 def test_rows_are_those_of_python(native: str, python: str, passes: list[int], action: str, query: str) -> None:
@@ -112,7 +113,10 @@ def test_explain_shows_passes(native: str, python: str) -> None:
         ("SELECT later(plus(climb(alt), id)) AS p", ["__r2 = plus(climb(alt), id)"]),
         ("SELECT plus(climb(alt) + 1, id) AS p", []),
         ("SELECT climb(alt) AS c, mark(tail) AS m", []),
-        ("SELECT CASE WHEN ok THEN plus(climb(alt), id) END AS p", []),
+        (
+            "SELECT CASE WHEN ok THEN plus(climb(alt), id) END AS p",
+            ["__r3 = plus(climb(alt) if __g2, id) if __g2"],
+        ),
     ],
 )
 def test_which_calls_are_one_pass(native: str, query: str, passes: list[str]) -> None:
