@@ -22,7 +22,7 @@ SOURCES = {
     "times": TIMES,
     "corpus": (HERE / "corpus.py").read_text(),
 }
-CHECKED = """
+HEAD = """
 import random, sys
 import pyarrow as pa
 sys.path.insert(0, sys.argv[1])
@@ -33,12 +33,23 @@ from arroyo_udf_plugin.build import python
 python._NATIVE_FLAGS += ("-fsanitize=undefined", "-fsanitize-undefined-trap-on-error")
 choices = random.Random(1)
 n_rows = 0
+"""
+CHECKED = """
 for name, function in load(build(sys.argv[2])).functions.items():
     if not function.native:
         continue
     for extreme in (0.5, 0.05) * 40:
         function.outcomes(*(column(field, extreme) for field in function.arguments))
     n_rows += function.native_rows().rows
+print(n_rows)
+"""
+PASSES = """
+from fused_programs import calm, program
+functions = calm(load(build(sys.argv[2])).functions.values(), choices)
+for count in (1, 64, 512, 700) * 25:
+    some = program(functions, choices, 3)
+    columns = some.rows(count + 5, choices, choices.choice([0.0, 0.1]))
+    n_rows += some.check([column.slice(5, count) for column in columns], choices)[1]
 print(n_rows)
 """
 COLUMN = """
@@ -56,10 +67,21 @@ def column(field, extreme):
 def test_nothing_is_undefined(name: str, tmp_path: Path) -> None:
     file = tmp_path / f"{name}.py"
     file.write_text(SOURCES[name])
-    command = [sys.executable, "-c", COLUMN + CHECKED, str(HERE), str(file)]
+    assert rows_of(HEAD + COLUMN + CHECKED, file) >= 7 * 80 * 64
+
+
+def test_nothing_is_undefined_in_a_pass(tmp_path: Path) -> None:
+    file = tmp_path / "passes.py"
+    file.write_text(SOURCES["random_100"])
+    assert rows_of(HEAD + PASSES, file) >= 2000
+
+
+def rows_of(program: str, file: Path) -> int:
+    """How many rows it has tried with these functions."""
+    command = [sys.executable, "-c", program, str(HERE), str(file)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stderr) == (0, "")
-    assert int(done.stdout) >= 7 * 80 * 64
+    return int(done.stdout)
 
 
 def test_what_is_undefined_ends_the_process(tmp_path: Path) -> None:
