@@ -404,6 +404,18 @@ pub struct Isolation {
 }
 
 pub type NativeCountFn = unsafe extern "C" fn(u32, *mut u64, *mut u64);
+pub type RunFusedFn =
+    unsafe extern "C" fn(*const FusedCall, u32, *const ArrowArray, *mut ArrowArray, *mut u64, *mut u64, *mut Error) -> Status;
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct FusedCall {
+    pub function: u32,
+    pub is_wanted: u32,
+    pub arguments: *const i32,
+    pub condition: i32,
+    pub reserved: u32,
+}
 
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
@@ -412,4 +424,5 @@ pub struct Native {
     pub n_functions: u64,
     pub reasons: *const *const c_char,
     pub count: NativeCountFn,
+    pub run_fused: Option<RunFusedFn>,
 }
