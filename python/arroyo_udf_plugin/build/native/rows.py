@@ -56,20 +56,25 @@ def variable_of(field: pa.Field) -> Variable | None:
 
 def loop(number: int, shown: str, compiled: FunctionInC, arguments: pa.Schema, returns: pa.Field) -> str:
     """C of function `number` of the descriptor: its loop, and its native_function. shown: "plugin.function", as a
-    literal of C. The types are those that variable_of takes."""
+    literal of C. The types are those that variable_of takes.
+
+    The loop is compiled twice: in one that `is_plain`, every row is wanted and no text is a constant; it asks neither.
+    """
     fields, result = list(arguments), _TYPES[returns.type]
-    columns = [f"  const arroyo_udf_c_column c{i} = columns[{i}];" for i in range(len(fields))]
+    columns = [f"  arroyo_udf_c_column c{i} = columns[{i}];" for i in range(len(fields))]
+    texts = [i for i, field in enumerate(fields) if _TYPES[field.type].kind is Kind.TEXT]
     loads, passed = _loads(fields, result.format)
     store = _store(result, returns.nullable)
     lines = [
         f"static native_counters native_counters_{number};",
         f"static inline __attribute__((always_inline)) void native_each_{number}(",
         "    const arroyo_udf_c_column *columns, arroyo_udf_c_result *result, int64_t first, int64_t count,",
-        "    uint64_t wanted, bool has_all) {",
+        "    uint64_t wanted, bool is_plain) {",
         "  native_batch *const batch = native_batch_of(result);",
         *columns,
+        *(f"  if (is_plain) c{i}.mask = -1;" for i in texts),
         "  for (int64_t row = first; row < first + count; row++) {",
-        "    if (!has_all && !(wanted >> (row - first) & 1)) {",
+        "    if (!is_plain && !(wanted >> ((row - first) & 63) & 1)) {",
         f"      native_skip(result, row, '{result.format}');",
         "      continue;",
         "    }",
@@ -88,7 +93,7 @@ def loop(number: int, shown: str, compiled: FunctionInC, arguments: pa.Schema, r
         f"static void native_rows_{number}(const arroyo_udf_c_column *columns, arroyo_udf_c_result *result,",
         "                          int64_t first, int64_t count, uint64_t wanted) {",
         f"  NATIVE_BEGIN(result, {shown});",
-        "  if (wanted == UINT64_MAX)",
+        f"  if (wanted == UINT64_MAX && !arroyo_udf_c_has_constants(columns, {len(fields)}))",
         f"    native_each_{number}(columns, result, first, count, wanted, true);",
         "  else",
         f"    native_each_{number}(columns, result, first, count, wanted, false);",

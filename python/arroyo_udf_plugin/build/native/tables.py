@@ -1,6 +1,7 @@
 """Tables of constants: dicts, sets and tuples, of the module or written in place, as lookups.
 
-In C a table is an array that is searched: from MOST_COMPARED keys on by halves, in ascending order.
+In C a table is an array. Up to MOST_COMPARED keys are compared one by one, because a comparison with a text of known
+length needs no call; more are in ascending order, and searched by halves.
 """
 
 from __future__ import annotations
@@ -124,4 +125,7 @@ def _search(on: FunctionBuilder, keys: Sequence[Constant], value: Value, line: i
     """C for the place of a value among keys, which are in order; less than 0: it is not there."""
     ordered = sorted(keys, key=_order)
     array = _array(on, ordered, value.kind, line)
-    return f"native_search_{value.kind.value}({array}, {len(ordered)}, {value.code})"
+    if len(ordered) > MOST_COMPARED:
+        return f"native_search_{value.kind.value}({array}, {len(ordered)}, {value.code})"
+    ways = (f"{equal(on, Value(value.kind, f'{array}[{i}]'), value, line)} ? {i} : " for i in range(len(ordered)))
+    return f"({''.join(ways)}-1)"

@@ -25,25 +25,25 @@ NATIVE int64_t native_rest_of(int64_t a, int64_t b) { return a - native_floor_of
 /* ---- Parts of a date -------------------------------------------------------------------------------------------- */
 
 typedef struct native_civil {
-  int64_t year, month, day;
+  uint32_t year, month, day;
 } native_civil;
 
-/* In years that begin in March, the day that a leap year adds is the last one. */
+/* In years that begin in March, the day that a leap year adds is the last one. Of Python's dates nothing here is
+ * negative or needs more than 32 bits, and so divisions are cheap. */
 NATIVE native_civil native_civil_of(int64_t days) {
-  const int64_t since = days + 719468; /* 0000-03-01 */
-  const int64_t era = native_floor_of(since, 146097), of_era = since - era * 146097; /* 400 years */
-  const int64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
-  const int64_t of_year = of_era - (365 * year + year / 4 - year / 100);
-  const int64_t march = (5 * of_year + 2) / 153; /* 153 days in five months */
-  const int64_t month = march < 10 ? march + 3 : march - 9;
+  const uint32_t since = (uint32_t)(days + 719468); /* 0000-03-01 */
+  const uint32_t era = since / 146097, of_era = since % 146097; /* 400 years */
+  const uint32_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+  const uint32_t of_year = of_era - (365 * year + year / 4 - year / 100);
+  const uint32_t march = (5 * of_year + 2) / 153; /* 153 days in five months */
+  const uint32_t month = march < 10 ? march + 3 : march - 9;
   return (native_civil){year + era * 400 + (month <= 2), month, of_year - (153 * march + 2) / 5 + 1};
 }
 
-NATIVE int64_t native_days_of(int64_t year, int64_t month, int64_t day) {
-  const int64_t from_march = year - (month <= 2), era = native_floor_of(from_march, 400);
-  const int64_t of_era = from_march - era * 400;
-  const int64_t of_year = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;
-  return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
+NATIVE int64_t native_days_of(uint32_t year, uint32_t month, uint32_t day) {
+  const uint32_t from_march = year - (month <= 2), era = from_march / 400, of_era = from_march % 400;
+  const uint32_t of_year = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;
+  return (int64_t)(era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year) - 719468;
 }
 
 NATIVE int64_t native_year(int64_t days) { return native_civil_of(days).year; }
@@ -55,9 +55,13 @@ NATIVE int64_t native_weekday(int64_t days) { return native_rest_of(days + 3, 7)
 /* ---- Making dates ----------------------------------------------------------------------------------------------- */
 
 NATIVE bool native_date(int64_t year, int64_t month, int64_t day, int64_t* out) {
-  if (year < 1 || year > 9999 || month < 1 || month > 12 || day < 1 || day > 31) return true;
-  *out = native_days_of(year, month, day);
-  return native_civil_of(*out).day != day; /* the month is shorter */
+  static const int8_t days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+  if (year < 1 || year > 9999 || month < 1 || month > 12 || day < 1) return true;
+  const uint32_t y = (uint32_t)year;
+  const bool is_leap = y % 4 == 0 && (y % 100 != 0 || y % 400 == 0);
+  if (day > days[month - 1] + (month == 2 && is_leap)) return true;
+  *out = native_days_of(y, (uint32_t)month, (uint32_t)day);
+  return false;
 }
 
 NATIVE bool native_datetime(int64_t year, int64_t month, int64_t day, int64_t hour, int64_t minute, int64_t second,
@@ -97,7 +101,7 @@ NATIVE bool native_datetime_minus(int64_t time, int64_t difference, int64_t* out
 /* ---- Texts ------------------------------------------------------------------------------------------------------ */
 
 /* So many digits of a number, before `end`. */
-NATIVE void native_put_back(char* end, int64_t value, int digits) {
+NATIVE void native_put_back(char* end, uint32_t value, int digits) {
   for (; digits > 0; digits--, value /= 10) *--end = (char)('0' + value % 10);
 }
 
@@ -114,8 +118,9 @@ NATIVE bool native_text_of_date(native_arena* arena, int64_t days, native_text* 
 }
 
 NATIVE bool native_text_of_time(native_arena* arena, int64_t time, char between, native_text* out) {
-  const int64_t of_day = native_rest_of(time, NATIVE_DAY), seconds = of_day / NATIVE_SECOND;
-  native_text date, rest;
+  const int64_t of_day = native_rest_of(time, NATIVE_DAY);
+  const uint32_t seconds = (uint32_t)(of_day / NATIVE_SECOND), rest = (uint32_t)(of_day % NATIVE_SECOND);
+  native_text date;
   if (native_text_of_date(arena, native_floor_of(time, NATIVE_DAY), &date)) return true;
   char* const start = native_allocate(arena, 16); /* behind the date */
   if (start == NULL) return true;
@@ -124,9 +129,8 @@ NATIVE bool native_text_of_time(native_arena* arena, int64_t time, char between,
   native_put_back(start + 3, seconds / 3600, 2);
   native_put_back(start + 6, seconds / 60 % 60, 2);
   native_put_back(start + 9, seconds % 60, 2);
-  native_put_back(start + 16, of_day % NATIVE_SECOND, 6);
-  rest = (native_text){start, of_day % NATIVE_SECOND == 0 ? 9 : 16, true};
-  *out = (native_text){date.data, date.length + rest.length, true};
+  native_put_back(start + 16, rest, 6);
+  *out = (native_text){date.data, date.length + (rest == 0 ? 9 : 16), true};
   return false;
 }
 NATIVE bool native_text_of_datetime(native_arena* arena, int64_t time, native_text* out) {

@@ -11,9 +11,11 @@
 
 #include <string.h>
 
+/* Two words, so that functions take it in registers: a copy through memory would wait for the stores of its fields. No
+ * text has 2 GiB, because offsets of arguments have 32 bits, and what a row makes is in its arena. */
 typedef struct native_text {
   const char* data; /* never NULL */
-  int64_t length;   /* bytes */
+  int32_t length;   /* bytes */
   bool is_ascii;    /* true: certainly */
 } native_text;
 
@@ -69,9 +71,11 @@ NATIVE int64_t native_search(native_text whole, native_text part, int64_t from) 
   return found == NULL ? -1 : found - whole.data;
 }
 
+/* The byte at which the last `part` begins that ends at or before `end`; -1: nowhere. */
 NATIVE int64_t native_search_back(native_text whole, native_text part, int64_t end) {
+  if (part.length == 0) return end;
   for (int64_t i = end - part.length; i >= 0; i--)
-    if (memcmp(whole.data + i, part.data, (size_t)part.length) == 0) return i;
+    if (whole.data[i] == part.data[0] && memcmp(whole.data + i, part.data, (size_t)part.length) == 0) return i;
   return -1;
 }
 
@@ -212,9 +216,10 @@ NATIVE bool native_part(native_text text, native_text separator, int64_t index, 
   if (separator.length == 0) return true;
   /* Separators that overlap themselves are found elsewhere from the right than from the left. */
   if (index < 0 && separator.length > 1 && memchr(separator.data + 1, separator.data[0], (size_t)separator.length - 1)) {
-    int64_t separators = 0;
-    native_count(text, separator, &separators);
-    index += separators + 1;
+    int64_t parts = 1, last = 0; /* where the last part begins */
+    for (int64_t found; (found = native_search(text, separator, last)) >= 0; last = found + separator.length) parts++;
+    if (index == -1) return *out = native_cut(text, last, text.length), false;
+    index += parts;
     if (index < 0) return true;
   }
   if (index < 0) {
@@ -366,12 +371,14 @@ NATIVE bool native_is_letter(char c) { return native_is_lower_letter(c) || nativ
 NATIVE bool native_is_digit(char c) { return c >= '0' && c <= '9'; }
 NATIVE bool native_is_letter_or_digit(char c) { return native_is_letter(c) || native_is_digit(c); }
 
-/* True if there are characters, and all are such. */
-#define NATIVE_ALL(name, test)                                         \
-  NATIVE bool native_##name(native_text text, bool* out) {             \
-    *out = text.length != 0;                                           \
-    for (int64_t i = 0; i < text.length; i++) *out &= test(text.data[i]); \
-    return !text.is_ascii;                                             \
+/* True if there are characters, and all are such. The loop ends at the first other one, also because compilers make
+ * vectors of one that does not, which costs more than it saves in texts of a few characters. */
+#define NATIVE_ALL(name, test)                              \
+  NATIVE bool native_##name(native_text text, bool* out) {  \
+    int64_t i = 0;                                          \
+    while (i < text.length && test(text.data[i])) i++;      \
+    *out = i != 0 && i == text.length;                      \
+    return !text.is_ascii;                                  \
   }
 NATIVE_ALL(isdigit, native_is_digit)
 NATIVE_ALL(isdecimal, native_is_digit)
