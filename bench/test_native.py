@@ -6,6 +6,8 @@ All through the Python host, in batches of 8,192 rows: what differs is the funct
 from __future__ import annotations
 
 import random
+import statistics
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,10 +17,11 @@ import pytest
 
 from arroyo_udf_plugin import Function, build, load
 from arroyo_udf_plugin.host.fused import Fused, FusedCall
-from conftest import BATCH_ROWS, Compare
+from conftest import BATCH_ROWS, Compare, note
 
 HERE = Path(__file__).resolve().parent
 N_BATCHES = 40
+ROUNDS = 25
 
 
 @pytest.fixture(scope="module")
@@ -136,8 +139,50 @@ def test_three_functions_in_one_pass(
     )
 
 
+@pytest.fixture(scope="module")
+def corpus_in_c() -> Any:
+    return load(build(HERE / "corpus.c")).functions
+
+
+@pytest.mark.parametrize("name", CORPUS)
+def test_corpus_against_c(corpus: tuple[Any, Any], corpus_in_c: Any, compare: Compare, name: str) -> None:
+    columns = tuple(map(pa.array, CORPUS[name]))
+    native, in_c = corpus[0][name], corpus_in_c[name]
+    assert native.outcomes(*columns).field("value").equals(in_c.outcomes(*columns).field("value"))
+    _compare(compare, f"{name}: native", native, in_c, "C", [columns] * 8, None)
+
+
+def test_the_whole_corpus_against_c(corpus: tuple[Any, Any], corpus_in_c: Any, benchmark: Any) -> None:
+    """The median of those that are native; how many are, and which is farthest from C, is in the name of the line."""
+    native = [name for name, function in corpus[0].items() if function.native]
+    assert set(native) == CORPUS.keys() == corpus_in_c.keys()
+
+    def measure() -> dict[str, tuple[float, float]]:
+        return {name: _in_turns(corpus[0][name], corpus_in_c[name], CORPUS[name]) for name in native}
+
+    found = benchmark.pedantic(measure, rounds=1)
+    ratios = {name: ours / theirs for name, (ours, theirs) in found.items()}
+    worst = max(ratios, key=ratios.__getitem__)
+    line = f"corpus: {len(native)} of {len(corpus[0])} functions native, median; worst is {worst}, {ratios[worst]:.2f}"
+    ours = statistics.median(ours for ours, _ in found.values())
+    note(benchmark, line, ours, "ns/row", "C", statistics.median(ratios.values()), 1.7)
+
+
+def _in_turns(native: Function, in_c: Function, columns: tuple[list[Any], ...]) -> tuple[float, float]:
+    """The median times of both for a row, in ns."""
+    arrays = tuple(map(pa.array, columns))
+    spent: tuple[list[float], list[float]] = ([], [])
+    for _ in range(ROUNDS):
+        for function, times in zip((native, in_c), spent, strict=True):
+            start = time.process_time()
+            for _ in range(8):
+                function.outcomes(*arrays)
+            times.append((time.process_time() - start) / 8 / BATCH_ROWS * 1e9)
+    return statistics.median(spent[0]), statistics.median(spent[1])
+
+
 def _compare(
-    compare: Compare, line: str, subject: Function, reference: Function, name: str, batches: Any, goal: float
+    compare: Compare, line: str, subject: Function, reference: Function, name: str, batches: Any, goal: float | None
 ) -> None:
     compare(
         line,
