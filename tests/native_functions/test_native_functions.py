@@ -34,6 +34,19 @@ def test_rows_that_raise_are_deferred_and_told_by_their_own_numbers(pair: Pairs)
     assert mph.native_rows() == (203, 2)
 
 
+def test_an_argument_that_is_never_none_may_be_asked_whether_it_is(pair: Pairs) -> None:
+    both = pair("""
+@udf(native=True)
+def asked(x: float, y: float | None) -> float:
+    if x is None:
+        y = 0.5
+    if y is None:
+        y = 2.0
+    return x + y if x is not None else y
+""")
+    assert both.check("asked", pa.array([1.0, None, 2.5]), pa.array([None, 1.0, 3.0])) == 0
+
+
 def test_all_rows_are_deferred(pair: Pairs) -> None:
     both = pair(NUMBERS)
     assert both.check("mph", pa.array([1] * 1000), pa.array([0] * 1000)) == 1000

@@ -45,9 +45,11 @@ class FunctionBuilder(abc.ABC):
         self.variables[name] = Variable(value.kind, value.is_null is not None)
 
     def narrow(self, known: dict[str, bool]) -> None:
-        """Notes which variables are None, and which are not."""
+        """Notes which variables are None, and which are not. One that is never None stays what it is, because C has no
+        place for whether it is."""
         for name, is_null in known.items():
-            if (variable := self.variables.get(name)) is not None:
+            variable = self.variables.get(name)
+            if variable is not None and (variable.may_be_null or variable.kind is Kind.NONE):
                 self.variables[name] = Variable(Kind.NONE if is_null else variable.kind)
 
     def name(self, name: str, line: int) -> Value:
