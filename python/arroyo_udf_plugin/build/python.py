@@ -25,7 +25,7 @@ from ..author.udaf import Udaf
 from ..author.udf import Udf, made
 from ..errors import BuildError
 from ..plugin.module import Parcel, aggregates_of, execute, forget, functions_of, user_traceback
-from . import declared, engines, inner, metadata, native, requirements, siblings, tools
+from . import cache, declared, engines, inner, metadata, native, requirements, siblings, tools
 from .cache import BY_DEFAULT, Exports, PluginIdentity, Resolution
 from .declared import Declared
 
@@ -99,7 +99,9 @@ def compile(
     compiler = [*inner.compiler(), *(f"-I{include}" for include in folders)]
     if natives.text is not None:
         alone = ["-DNATIVE_ALONE", f'-DARROYO_UDF_PLUGIN_NAME="{identity.name}"'] if exports.no_python else []
-        files.append(_native_object(source, natives.text, output.parent, [*compiler, *alone]))
+        files.append(_native_object(source, natives.text, folder, alone))
+        if not exports.no_python:
+            files += [_kept_object(source, name) for name in ("native_run", "native_fused")]
     command = [*compiler, *inner.FLAGS, *map(str, files), "-o", str(output)]
     done = tools.call([*command, f"-Wl,--version-script={folder / 'exports.map'}", *inner.LINK, "-lm"])
     if done.returncode:
@@ -115,14 +117,29 @@ def _check_alone(source: Path, udfs: list[Udf[..., Any]], aggregates: list[Udaf]
         raise aggregate.mistake("needs Python, and --no-python was asked for: it aggregates rows")
 
 
-def _native_object(source: Path, text: str, folder: Path, compiler: list[str]) -> Path:
+def _native_object(source: Path, text: str, folder: Path, flags: list[str]) -> Path:
     """Compiles the functions that are native."""
     file, compiled = folder / "native.c", folder / "native.o"
     file.write_text(text)
-    done = tools.call([*compiler, *_NATIVE_FLAGS, "-c", str(file), "-o", str(compiled)])
+    _compile_native(source, file, compiled, *flags)
+    return compiled
+
+
+def _kept_object(source: Path, name: str) -> Path:
+    """A part of native code that is the same in all plugins: from the cache, if it was compiled before. source: for
+    error texts."""
+    own = hashlib.sha256()
+    for file in sorted(inner.TEMPLATES.glob("native_*")):
+        own.update(file.read_bytes())
+    key = hashlib.sha256(json.dumps([name, *inner.inputs(), *_NATIVE_FLAGS, own.hexdigest()]).encode()).hexdigest()
+    return cache.kept(key, f"{name}.o", lambda out: _compile_native(source, inner.TEMPLATES / f"{name}.c", out))
+
+
+def _compile_native(source: Path, file: Path, compiled: Path, *flags: str) -> None:
+    command = [*inner.compiler(), *_NATIVE_FLAGS, *(f"-I{path}" for path in (inner.TEMPLATES, inner.include()))]
+    done = tools.call([*command, *flags, "-c", str(file), "-o", str(compiled)])
     if done.returncode:
         raise BuildError(f"the C compiler refused the native functions:\n{done.stderr}", str(source))
-    return compiled
 
 
 # ---- The source ------------------------------------------------------------------------------------------------------

@@ -13,8 +13,8 @@
     rows.py          the loop over the rows of a batch
 
 The C parts are templates/native_*.h: what Python's operators mean (native_numbers.h, native_texts.h, native_formats.h,
-native_dates.h), batches with deferred rows (native_batches.h), and calls of each other's values in one pass
-(native_fused.h).
+native_dates.h), rows of a batch (native_batches.h), batches with deferred rows (native_run.c), calls of each other's
+values in one pass (native_fused.c), and rows in a library without Python (native_alone.h).
 
 Guarantees: a row has the value, or the error, that Python gives it. Whatever native code does not do exactly so, Python
 does: a function that is not of the subset is not compiled, and a row that leaves it is deferred.
@@ -48,7 +48,6 @@ MOST_ARGUMENTS = 16
 _HEAD = """\
 /* Generated: the functions of this plugin that are native. */
 #include "native_batches.h"
-#include "native_fused.h"
 
 """
 

@@ -59,4 +59,10 @@ arroyo_udf_status native_run_alone(uint32_t number, const arroyo_udf_function *d
   return arroyo_udf_c_run_function(&plugin, 0, arguments, context, results, schema, error);
 }
 
+void native_count_rows(uint32_t number, uint64_t *rows, uint64_t *deferred) {
+  const native_counters *const counters = native_functions[number]->counters;
+  *rows = __atomic_load_n(&counters->rows, __ATOMIC_RELAXED);
+  *deferred = __atomic_load_n(&counters->deferred, __ATOMIC_RELAXED);
+}
+
 #endif /* NATIVE_ALONE_H */

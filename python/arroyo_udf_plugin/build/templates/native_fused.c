@@ -1,12 +1,9 @@
-/* native_fused.h: calls that take each other's values, in one pass over a batch; included by native.c, which is generated.
+/* native_fused.c: calls that take each other's values, in one pass over a batch. The same in all plugins, as native_run.c.
  *
  * GUARANTEES  Each row has the values that the calls give it one after the other. What only later calls want lies in memory
  *             for a few hundred rows, so that it stays in the processor's first cache. A row that a call defers comes to
  *             none of the later ones, and has no values.
  * ASSUMES     As native_batches.h. */
-#ifndef NATIVE_FUSED_H
-#define NATIVE_FUSED_H
-
 #include "native_batches.h"
 
 #define NATIVE_PART 512 /* rows that go through all calls before the next ones; whole words of 64 */
@@ -288,5 +285,3 @@ arroyo_udf_status native_run_fused(const arroyo_udf_function *const *described, 
   native_free_calls(calls, n_calls);
   return ARROYO_UDF_OK;
 }
-
-#endif /* NATIVE_FUSED_H */
