@@ -30,7 +30,8 @@
 # loom   the runtime's locks and wake-ups in every order
 # soak   a million calls and a thousand starts, in Python and in Rust: nothing may grow
 # check-kill  test-pipelines and test-connectors with a hundred kills, test-cluster with a hundred seeds (four hours)
-# fuzz   broken arrays, options and handles over plugins, broken plugins under the host: SECONDS=600 for each side
+# fuzz   broken arrays, options and handles over plugins, broken plugins under the host, mutated functions that are compiled
+#        to C: SECONDS=600 for each side
 # check-memory  hosts in C over plugins in three languages, under valgrind; QUICK=1: a part of it, in two minutes
 # check-address  the tests of the runtime and of functions in Rust, with AddressSanitizer
 # package  sdist and wheels in build/dist, each wheel tested outside the checkout
@@ -114,7 +115,7 @@ soak:
 		echo "on Python $$version"; $$python scripts/soak.py || exit 1; \
 	done
 
-# Each program tests/fuzz/broken_*.py is a side.
+# Each of the programs that scripts/fuzz.py names is a side.
 SECONDS = 600
 fuzz:
 	@python=$$($(ENVIRONMENT)) && $$python scripts/fuzz.py $(SECONDS)

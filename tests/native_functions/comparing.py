@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
@@ -47,12 +48,13 @@ class Pair:
 
 
 def _comparable(results: pa.StructArray) -> dict[str, pa.Array]:
-    """Floats as their bits, because NaN is not equal to itself, and 0.0 is equal to -0.0."""
+    """Floats as their bits, because NaN is not equal to itself, and 0.0 is equal to -0.0. All NaN as one: which sign
+    Python gives to `x + -x` of a NaN changes once the function has run a few times."""
     outcomes = pa.RecordBatch.from_struct_array(results)
     value = outcomes.column("value")
     bits = {pa.float64(): pa.int64(), pa.float32(): pa.int32()}
     if value.type in bits:
-        value = value.view(bits[value.type])
+        value = pc.if_else(pc.is_nan(value), pa.scalar(math.nan, value.type), value).view(bits[value.type])
     if "error" not in outcomes.schema.names:
         none = pa.nulls(len(value), pa.utf8())
         return {"value": value, "outcome": none, "error": none}

@@ -7,7 +7,7 @@ rows(field, 1000, random.Random(7))      a column of extremes and of ordinary va
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
@@ -79,6 +79,7 @@ FLOATS += [float("nan"), float("inf"), float("-inf"), -(2.0**63), 1e16, 123456.7
 TEXTS = ["", "a", "N", "AA", "N123AA", "n1", " a b ", "a,b,c", ",", "12", "-7", "+3", " 5", "1_0", "9" * 19, "A" * 40]
 TEXTS += ["\u00e9", "\u00df", "N\u00e9", "\u4e2d\u6587", "\U0001f600x", "\u00a0a", "\x1f", "\u0130", "\u0660\u0661"]
 TEXTS += ["aaa", "abab", "True", "nine"]
+TIMES = [-(2**63), 2**63 - 1, 0, -1, -62135596800000000, 253402300799999999, 253402300800000000]
 DAYS = [0, -1, 59, 60, 10957, 11016, -719162, -719163, 2932896, 2932897, 2**31 - 1, -(2**31)]
 ORDINARY = ["N123AA", "UA", "AA", "7", "12", "a,b,c,d", "Boeing 737 max", "nine"]
 
@@ -323,28 +324,26 @@ _WAYS: dict[str, list[Callable[[_E], str]]] = {
 }
 
 
-def rows(field: pa.Field, count: int, choices: random.Random, extreme: float) -> pa.Array:
-    """A column for an argument: extremes, so many of all, ordinary values, and nulls."""
+def rows(field: pa.Field, count: int, choices: random.Random, extreme: float, texts: Sequence[str] = ()) -> pa.Array:
+    """A column for an argument: extremes, so many of all, ordinary values, and nulls. Extremes of dates and times are
+    those that Python does not have, too. texts: ordinary ones of this function."""
+    type_ = field.type
     makers: dict[pa.DataType, Callable[[], object]] = {
-        pa.int64(): lambda: choices.choice(INTS) if choices.random() < extreme else choices.randint(-9, 99),
         pa.float64(): lambda: choices.choice(FLOATS) if choices.random() < extreme else choices.uniform(0, 100),
-        pa.utf8(): lambda: choices.choice(TEXTS if choices.random() < extreme else ORDINARY),
+        pa.utf8(): lambda: choices.choice(TEXTS if choices.random() < extreme else texts or ORDINARY),
         pa.bool_(): lambda: choices.random() < 0.5,
+        pa.date32(): lambda: choices.choice(DAYS) if choices.random() < extreme else choices.randint(0, 25_000),
+        pa.timestamp("us"): lambda: choices.choice(TIMES) if choices.random() < extreme else choices.randint(0, 2**51),
     }
-    if field.type == pa.date32():
-        return days(count, choices, extreme)
-    make = makers[field.type]
-    return pa.array([None if choices.random() < extreme / 10 else make() for _ in range(count)], field.type)
-
-
-def days(count: int, choices: random.Random, extreme: float) -> pa.Array:
-    """A column of dates; extremes are those that Python does not have, too."""
-    numbers = [
-        None
-        if choices.random() < extreme / 10
-        else choices.choice(DAYS)
-        if choices.random() < extreme
-        else choices.randint(0, 25_000)
-        for _ in range(count)
-    ]
-    return pa.array(numbers, pa.int32()).cast(pa.date32())
+    makers[pa.float32()], makers[pa.duration("us")] = makers[pa.float64()], makers[pa.timestamp("us")]
+    stored = {pa.date32(): pa.int32(), pa.timestamp("us"): pa.int64(), pa.duration("us"): pa.int64()}.get(type_, type_)
+    if pa.types.is_integer(type_):
+        low, high = (0, 2**type_.bit_width - 1) if pa.types.is_unsigned_integer(type_) else (
+            -(2 ** (type_.bit_width - 1)), 2 ** (type_.bit_width - 1) - 1
+        )  # fmt: skip
+        edges = [low, high, *(number for number in INTS if low <= number <= high)]
+        makers[type_] = lambda: (
+            choices.choice(edges) if choices.random() < extreme else choices.randint(max(low, -9), 99)
+        )
+    make = makers[type_]
+    return pa.array([None if choices.random() < extreme / 10 else make() for _ in range(count)], stored).cast(type_)
