@@ -262,13 +262,48 @@ def test_native_true_is_refused_with_line_and_reason(tmp_path: Path) -> None:
     assert "in line 7" in done.stderr
 
 
+SOME = """
+import re
+import pyarrow as pa
+from arroyo_udf_plugin import udf
+
+@udf
+def plus(a: int) -> int:
+    return a + 1
+
+@udf(native="auto")
+def digits(text: str) -> str:
+    return re.sub("[^0-9]", "", text)
+
+@udf(native=False)
+def plain(a: int) -> int:
+    return a
+
+@udf(vectorized=True)
+def many(a: pa.Int64Array) -> pa.Int64Array:
+    return a
+
+@udf
+async def later(a: int) -> int:
+    return a
+"""
+
+
+def test_build_says_what_is_native_and_prints_the_path_alone(tmp_path: Path) -> None:
+    (tmp_path / "some.py").write_text(SOME)
+    command = [sys.executable, "-m", "arroyo_udf_plugin.cli", "build", str(tmp_path / "some.py")]
+    for _ in range(2):  # the second one finds the library in the cache
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+        assert done.stdout == f"{tmp_path / 'libsome.so'}\n"
+        assert done.stderr.splitlines() == [
+            "plus    native",
+            "digits  Python: the call of `re.sub` in line 12",
+            "plain   Python: native=False",
+        ]
+
+
 def test_inspect_says_what_is_native(tmp_path: Path) -> None:
-    (tmp_path / "some.py").write_text(
-        "import re\nimport pyarrow as pa\nfrom arroyo_udf_plugin import udf\n\n@udf\ndef plus(a: int) -> int:\n"
-        "    return a + 1\n\n@udf(native='auto')\ndef digits(text: str) -> str:\n"
-        "    return re.sub('[^0-9]', '', text)\n\n@udf(native=False)\ndef plain(a: int) -> int:\n    return a\n\n"
-        "@udf(vectorized=True)\ndef many(a: pa.Int64Array) -> pa.Int64Array:\n    return a\n"
-    )
+    (tmp_path / "some.py").write_text(SOME)
     done = subprocess.run(
         [sys.executable, "-m", "arroyo_udf_plugin.cli", "inspect", str(tmp_path / "some.py")],
         capture_output=True,
@@ -277,7 +312,7 @@ def test_inspect_says_what_is_native(tmp_path: Path) -> None:
         timeout=120,
     )
     assert "plus(a: int64) -> int64\n    sync, native\n" in done.stdout
-    assert "sync\n    Python: the call of `re.sub` in line 11\n" in done.stdout
+    assert "sync\n    Python: the call of `re.sub` in line 12\n" in done.stdout
     assert "plain(a: int64) -> int64\n    sync\n    Python: native=False\n" in done.stdout
     assert "    sync, vectorized\n" in done.stdout
 

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from ..build import build
+from ..host.library import load
 from .building import shown
 
 FILE = click.Path(path_type=Path)
@@ -44,9 +45,22 @@ def command(
     locked: bool,
     offline: bool,
 ) -> None:
-    """Compile SRC (.py, .rs or .c) into a plugin, one shared library, and print its path."""
+    """Compile SRC (.py, .rs or .c) into a plugin, one shared library, and print its path.
+
+    Of a .py, also say on stderr which functions are native, which is compiled to C, and why the others are not.
+    """
     with shown():
         built = build(
             source, out, arroyo=arroyo, on_error=on_error, no_python=no_python, locked=locked, offline=offline
         )
+    if source.suffix == ".py":
+        _tell_natives(built)
     click.echo(str(built))
+
+
+def _tell_natives(plugin: Path) -> None:
+    """A line for each function that could be native by its kind."""
+    functions = [one for one in load(plugin).functions.values() if one.kind == "sync" and not one.vectorized]
+    width = max((len(function.name) for function in functions), default=0)
+    for function in functions:
+        click.echo(f"{function.name:<{width}}  {function.not_native or 'native'}", err=True)

@@ -11,6 +11,7 @@ A first function, from the template, over its own rows.
   Error: mine exists already: choose another name, or remove it first
   [1]
   $ arroyo-udf build mine/mine.py
+  mph  native
   */mine/libmine.so (glob)
   $ arroyo-udf run mine/libmine.so mine/rows.csv --limit 3
   flight  distance  air_time                 mph
@@ -166,6 +167,9 @@ Functions on movies. The first version has mistakes.
   >     return int(title) if title.isdecimal() else None
   > EOF
   $ arroyo-udf build movies.py
+  decade          native
+  cents_per_vote  native
+  number          native
   */libmovies.so (glob)
   $ python -c "import movies"
   $ arroyo-udf inspect libmovies.so
@@ -231,6 +235,9 @@ Rows that fail.
   cents.csv: 58,391 rows written of 58,788 read; 58,391 values (53,573 null), 397 errors, 0 timed out; 0 nulled, 0 dropped, 397 dead letters; * s, * rows/s (glob)
   397 rows failed in cents_per_vote, such as movies.csv, row 143: ValueError: only 7 votes
   $ sed -i 's/votes < 10/votes < 1/' movies.py && arroyo-udf build movies.py
+  decade          native
+  cents_per_vote  native
+  number          native
   */libmovies.so (glob)
   $ arroyo-udf replay failed.parquet --into decades.parquet
   Error: decades.parquet.rows is missing: a run with dead letters writes it beside its output, if its input has none, and only such an output can take in rows. Make the dead letters the input of a run with an output of its own instead
