@@ -2,10 +2,10 @@
 
     python tests/fuzz/mutated_functions.py SECONDS [SEED]
 
-A round makes a file of functions from its seed: random ones, or such as people write them (the examples and the sources
-of tests/native_functions), with some changes in each function. What can be compiled is called with rows that are half
-extremes, in small batches, some of whose rows are deferred, and in one large batch. Rounds run in child processes, ten
-in each. Prints each difference with the seed of its round, and exits with 1 if there was one, or a crash.
+A round makes a file of functions from its seed: random ones, or such as people write them (FILES, and sources of
+tests/native_functions), with some changes in each function. What can be compiled is called with small batches, in every
+other one of which half of the values are extremes, and with a large one. Rounds run in child processes, ten in each.
+Prints each difference with the seed of its round, and exits with 1 if there was one, or a crash.
 """
 
 from __future__ import annotations
