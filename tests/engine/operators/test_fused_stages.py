@@ -15,6 +15,7 @@ import pytest
 from stored_states import stored
 
 from arroyo_udf_plugin import Function, RowError, load
+from arroyo_udf_plugin.engine.connectors.cells import Dialect, cell_type
 from arroyo_udf_plugin.engine.connectors.source import Rows
 from arroyo_udf_plugin.engine.operators import queued
 from arroyo_udf_plugin.engine.operators.blocks import Block, Columns
@@ -278,6 +279,34 @@ def test_rows_that_wait_before_a_pass_are_kept(native: dict[str, Function], monk
         assert rows_of(found) == [
             row for row in rows_of(driven(operators(native, "drop", False), [given])) if row[0] >= 0
         ]
+
+
+def test_cells_of_text_files(native: dict[str, Function], passes: list[int]) -> None:
+    """Arguments that are parsed join the rows, for outputs with types; a cell that cannot be parsed is an error."""
+    cells = pa.ExtensionArray.from_storage(cell_type(Dialect()), pa.array(["300", "40", "NA", "far", "500"]))
+    columns = Columns(pa.schema([("distance", cells.type), ("minutes", cells.type)]))
+    calls = [("a", "speed", ("distance", "minutes")), ("b", "allowed", ("a",)), ("v", "shown", ("b", "minutes"))]
+    found = []
+    for fused in (False, True):
+        of = [Call.of(native[function], list(given), name) for name, function, given in calls]
+        made = CallPlan(of, columns, typed=True)
+        assert made.schema.names == ["distance", "minutes", "a", "b", "v"]
+        operator = Operator("test", made.stages, Policy("drop", "drop"))
+        if fused:
+            join_stages(fused_calls(made.stages, (), {"v"}), operator.stages)
+        operator.start()
+        rows = []
+        for count in (2, 5):
+            batch = pa.RecordBatch.from_arrays([cells.slice(0, count)] * 2, schema=columns.schema)
+            operator.push(columns.block(Rows("cells", 1, batch)))
+            while operator.held_rows:
+                rows += [item for item in operator.take() if isinstance(item, Block)]
+        outputs = [made.output(block) for block in rows]
+        assert outputs[0].schema.types == [pa.int64(), pa.int64(), pa.float64(), pa.float64(), pa.string()]
+        found.append([row for output in outputs for row in output.select(["distance", "minutes", "v"]).to_pylist()])
+    assert passes
+    assert found[1] == found[0]
+    assert [row["v"] for row in found[0]] == ["300: 30", "40: 30", "300: 30", "40: 30", None, "500: 30"]
 
 
 def test_steps_are_those_of_the_first_stage(native: dict[str, Function], passes: list[int]) -> None:
