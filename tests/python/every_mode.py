@@ -107,6 +107,7 @@ NOT_HERE: dict[str, dict[str, str | dict[str, str]]] = {
             "test_structs": NOT_NATIVE,
         },
         "tests/python/test_call_and_map.py": PYARROW,
+        "tests/python/test_deterministic.py": {"test_values_are_those_of_a_call_for_each_row": NOT_NATIVE},
         "tests/python/test_executor.py": {
             "test_a_turn_that_fails_is_not_the_last_one": INSIDE,
             "test_a_start_in_the_loops_own_thread_is_refused_at_once": "a function loads no plugin there",

@@ -3,6 +3,7 @@
 native/runtime/src/machine/tests/shared.rs proves it in random schedules; here are the functions, options and texts that
 users see."""
 
+import json
 import math
 import re
 import struct
@@ -20,6 +21,7 @@ from arroyo_udf_plugin import BuildError, Function, InvalidArgument, Runtime, lo
 
 SOURCE = """
 import asyncio
+import json
 from typing import TypedDict
 from arroyo_udf_plugin import udf
 
@@ -30,9 +32,9 @@ def gate(key: str) -> asyncio.Event:
     return gates.setdefault(key, asyncio.Event())
 
 @udf
-async def taken(x: int) -> list[str]:
-    '''The arguments of the calls since the last time.'''
-    told = list(calls)
+async def taken(x: int) -> str:
+    '''The arguments of the calls since the last time, as JSON.'''
+    told = json.dumps(calls)
     calls.clear()
     return told
 
@@ -101,7 +103,7 @@ def _forget(functions: dict[str, Function]) -> None:
 
 def calls(functions: dict[str, Function]) -> list[str]:
     """The calls since the last time."""
-    found: list[str] = answers(functions["taken"], [0])["value"][0].as_py()
+    found: list[str] = json.loads(answers(functions["taken"], [0])["value"][0].as_py())
     return found
 
 
