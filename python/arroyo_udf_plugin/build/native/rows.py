@@ -69,8 +69,8 @@ def loop(number: int, shown: str, compiled: FunctionInC, arguments: pa.Schema, r
         f"static native_counters native_counters_{number};",
         f"static inline __attribute__((always_inline)) void native_each_{number}(",
         "    const arroyo_udf_c_column *columns, arroyo_udf_c_result *result, int64_t first, int64_t count,",
-        "    uint64_t wanted, bool is_plain) {",
-        "  native_batch *const batch = native_batch_of(result);",
+        "    uint64_t wanted, native_arena *arena, bool is_plain) {",
+        *(["  void *const values = result->values;"] if result.kind not in (Kind.TEXT, Kind.BOOL) else []),
         *columns,
         *(f"  if (is_plain) c{i}.mask = -1;" for i in texts),
         "  for (int64_t row = first; row < first + count; row++) {",
@@ -80,23 +80,25 @@ def loop(number: int, shown: str, compiled: FunctionInC, arguments: pa.Schema, r
         "    }",
         *(f"    {line}" for line in loads),
         f"    {C_TYPES[result.kind]} out;",
-        "    batch->arena.used = 0;",
-        f"    native_outcome outcome = {compiled.name}({', '.join(['&batch->arena', *passed, '&out'])});",
+        "    arena->used = 0;",
+        f"    native_outcome outcome = {compiled.name}({', '.join(['arena', *passed, '&out'])});",
         *(f"    {line}" for line in store),
         f"    native_skip(result, row, '{result.format}');",
         "    if (outcome == NATIVE_NULL) {",
         "      arroyo_udf_c_set_null(result, row);" if returns.nullable else "      outcome = NATIVE_DEFERRED;",
         "    }",
-        "    if (outcome == NATIVE_DEFERRED && !native_defer(result, row)) return;",
+        "    if (outcome == NATIVE_DEFERRED && !native_defer(result, row, arena)) return;",
         "  }",
         "}",
         f"static void native_rows_{number}(const arroyo_udf_c_column *columns, arroyo_udf_c_result *result,",
         "                          int64_t first, int64_t count, uint64_t wanted) {",
         f"  NATIVE_BEGIN(result, {shown});",
+        "  native_arena arena = native_batch_of(result)->arena; /* a local one costs nothing where no row needs it */",
         f"  if (wanted == UINT64_MAX && !arroyo_udf_c_has_constants(columns, {len(fields)}))",
-        f"    native_each_{number}(columns, result, first, count, wanted, true);",
+        f"    native_each_{number}(columns, result, first, count, wanted, &arena, true);",
         "  else",
-        f"    native_each_{number}(columns, result, first, count, wanted, false);",
+        f"    native_each_{number}(columns, result, first, count, wanted, &arena, false);",
+        "  native_batch_of(result)->arena = arena;",
         f"  NATIVE_END(result, count, &native_counters_{number});",
         "}",
         f"static const struct ArrowSchema native_value_{number} =",
@@ -140,7 +142,7 @@ def _loads(fields: list[pa.Field], returns: str) -> tuple[list[str], list[str]]:
             load = f"arroyo_udf_c_bit(c{i}.values, c{i}.offset + row)"
         if type_.unfit is not None:
             lines.append(f"if ({unless}{type_.unfit.format(load)}) {{")
-            lines += ["  if (!native_defer(result, row)) return;", f"  native_skip(result, row, '{returns}');"]
+            lines += ["  if (!native_defer(result, row, arena)) return;", f"  native_skip(result, row, '{returns}');"]
             lines += ["  continue;", "}"]
         cast = f"({C_TYPES[type_.kind]})"
         lines.append(f"const {C_TYPES[type_.kind]} a{i} = {f'n{i} ? 0 : ' if nullable else ''}{cast}{load};")
@@ -152,21 +154,21 @@ def _store(result: _Type, nullable: bool) -> list[str]:
     """Lines that write a value, and go on with the next row unless Python must run this one."""
     if result.kind is Kind.TEXT:
         write = "if (!native_store_text(result, row, out)) {"
-        return ["if (outcome == NATIVE_VALUE) {", f"  {write}", "    batch->is_dropped = true;", "    return;", "  }",
-                "  continue;", "}"]  # fmt: skip
+        drop = ["    native_batch_of(result)->is_dropped = true;", "    return;", "  }"]
+        return ["if (outcome == NATIVE_VALUE) {", f"  {write}", *drop, "  continue;", "}"]
     test = "outcome == NATIVE_VALUE"
     if result.kind is Kind.BOOL:
         write = "arroyo_udf_c_store_bit(arroyo_udf_c_sink_of(result), row, out);"
     elif result.format == "f":
         test += " && !isnan(out) && (!isinf((float)out) == !isinf(out))"
-        write = "((float *)result->values)[row] = (float)out;"
+        write = "((float *)values)[row] = (float)out;"
     else:
         if result.kind is Kind.FLOAT:  # the sign of a NaN hangs on the order of operands, which compilers change
             test += " && !isnan(out)"
         if result.low is not None:
             test += f" && {result.low} <= out && out <= {result.high}"
         c_type = "double" if result.format == "g" else f"{result.read}_t"
-        write = f"(({c_type} *)result->values)[row] = ({c_type})out;"
+        write = f"(({c_type} *)values)[row] = ({c_type})out;"
     lines = [f"if ({test}) {{", f"  {write}", "  continue;", "}"]
     if test != "outcome == NATIVE_VALUE":
         lines.append("if (outcome == NATIVE_VALUE) outcome = NATIVE_DEFERRED;")

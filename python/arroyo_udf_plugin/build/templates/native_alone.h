@@ -23,8 +23,7 @@ static void native_fail(arroyo_udf_c_result *result, int64_t row, const char *te
 }
 
 /* True: go on. */
-__attribute__((noinline, cold)) static bool native_defer(arroyo_udf_c_result *result, int64_t row) {
-  native_arena *const arena = &native_batch_of(result)->arena;
+__attribute__((noinline, cold)) static bool native_defer(arroyo_udf_c_result *result, int64_t row, native_arena *arena) {
   native_fail(result, row, arena->raised != NULL ? arena->raised : NATIVE_NEEDS_PYTHON);
   arena->raised = NULL;
   return true;

@@ -59,7 +59,7 @@ NATIVE native_batch *native_batch_of(arroyo_udf_c_result *result) { return (nati
 #define NATIVE_END(result, count, counters)
 
 /* Notes that Python must run a row. True: go on. */
-__attribute__((noinline, cold)) static bool native_defer(arroyo_udf_c_result *result, int64_t row) {
+__attribute__((noinline, cold)) static bool native_defer(arroyo_udf_c_result *result, int64_t row, native_arena *arena) {
   native_batch *const batch = native_batch_of(result);
   if (batch->deferred == NULL) batch->deferred = (uint64_t *)calloc((size_t)arroyo_udf_c_words(batch->length), 8);
   if (batch->deferred == NULL) return batch->is_dropped = true, false;
