@@ -6,7 +6,6 @@ from typing import Any
 import click
 
 from ..build import build
-from ..host.library import load
 from .building import shown
 
 FILE = click.Path(path_type=Path)
@@ -60,6 +59,8 @@ def command(
 
 def _tell_natives(plugin: Path) -> None:
     """A line for each function that could be native by its kind."""
+    from ..host.library import load  # slow to import
+
     functions = [one for one in load(plugin).functions.values() if one.kind == "sync" and not one.vectorized]
     width = max((len(function.name) for function in functions), default=0)
     for function in functions:

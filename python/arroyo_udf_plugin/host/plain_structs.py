@@ -8,14 +8,13 @@ plain, without a copy, before an engine in Rust gets them.
 
 from __future__ import annotations
 
-import functools
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
 
-@functools.lru_cache(maxsize=1000)
 def _holds_struct(type_: pa.DataType) -> bool:
+    if not pa.types.is_nested(type_):
+        return False
     return pa.types.is_struct(type_) or any(_holds_struct(type_.field(i).type) for i in range(type_.num_fields))
 
 

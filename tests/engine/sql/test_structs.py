@@ -114,6 +114,9 @@ def _structs(array: pa.Array) -> list[pa.Array]:
         return [array, *(each for i in range(array.type.num_fields) for each in _structs(array.field(i)))]
     if pa.types.is_map(array.type):
         return [*_structs(array.keys), *_structs(array.items)]
+    if pa.types.is_fixed_size_list(array.type):  # others are beside the slice
+        size = array.type.list_size
+        return _structs(array.values.slice(array.offset * size, len(array) * size))
     return _structs(array.values) if pa.types.is_nested(array.type) else []
 
 
