@@ -215,9 +215,15 @@ worker = plugin.functions["worker"](pa.array([1]))[0].as_py()
 runtime = plugin.functions["wait"].start()
 runtime.send(0, pa.array([b"wait"], pa.binary()))
 runtime.send(1, pa.array([b"one"], pa.binary()))
-while runtime.statistics().running != 1:
+while runtime.statistics().values != 1:  # row 1 has come back, and row 0 waits
     runtime.wait(1)
+def states():
+    return {open(f"/proc/{worker}/task/{thread}/stat").read().rpartition(")")[2].split()[0]
+            for thread in os.listdir(f"/proc/{worker}/task")}
+
 os.kill(worker, signal.SIGSTOP)
+while states() != {"T"}:  # it does not stop at once
+    pass
 runtime.send(2, pa.array([b"two"], pa.binary()))  # nobody takes this message, so the next one waits
 while runtime.statistics().running != 2:
     pass

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from waiting import until
+from waiting import stand_still, until
 
 from arroyo_udf_plugin import InvalidState, Plugin, PluginEnvironmentError, RowError, load
 
@@ -96,7 +96,7 @@ def file(build_plugin: BuildPlugin) -> Path:
 
 def stop(plugin: Plugin) -> int:
     worker: int = plugin.functions["worker"](ONE)[0].as_py()
-    os.kill(worker, signal.SIGSTOP)
+    stand_still(worker)
     return worker
 
 
@@ -209,8 +209,7 @@ def test_a_worker_that_the_host_has_ended_is_not_said_to_be_killed(
     """The call of the other function ends with the worker, whose time was over in a sync one."""
     monkeypatch.setenv("CALLED", str(tmp_path / "called"))
     with load(file, isolation="process") as plugin, plugin.functions["later"].start() as runtime:
-        worker = plugin.functions["worker"](ONE)[0].as_py()
-        os.kill(worker, signal.SIGSTOP)
+        stop(plugin)
         runtime.send(0, ONE)
         until(lambda: runtime.statistics().running == 1, "the call, which goes to the worker that stands still")
         assert plugin.functions["limited"](ONE).to_pylist() == [10]

@@ -1,7 +1,10 @@
 """How tests wait: for a condition, for rows, or for a timeout, whose clock they move themselves."""
 
+import os
+import signal
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +18,17 @@ def until(condition: Callable[[], bool], what: str) -> None:
     while not condition():
         assert time.monotonic() < patience, f"waited a minute for {what}"
         time.sleep(0.001)  # between two looks; no result depends on its length
+
+
+def stand_still(process: int) -> None:
+    """SIGSTOP. A process goes on for a moment; when this returns, none of its threads does."""
+    os.kill(process, signal.SIGSTOP)
+    threads = Path(f"/proc/{process}/task")
+    until(lambda: {_state(thread / "stat") for thread in threads.iterdir()} == {"T"}, "a process to stop")
+
+
+def _state(stat: Path) -> str:
+    return stat.read_text().rpartition(")")[2].split()[0]
 
 
 def drained(runtime: Runtime, rows: int) -> pa.Table:
