@@ -6,6 +6,7 @@ import os
 import random
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ import pytest
 from random_functions import rows
 
 from arroyo_udf_plugin import Function, build, load
-from arroyo_udf_plugin.errors import BuildError, InvalidArgument
+from arroyo_udf_plugin.errors import BuildError, InvalidArgument, UnsupportedCall
 
 HERE = Path(__file__).parent
 CC = shlex.split(os.environ.get("CC", "")) or ["cc"]
@@ -138,6 +139,21 @@ def test_nothing_of_python_is_needed(tmp_path: Path, both: object) -> None:
     )
     done = subprocess.run([str(program), str(library)], env={}, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[:2] == ["prog, without libpython", "2, without libpython"]
+
+
+def test_in_a_worker_process(tmp_path: Path) -> None:
+    (tmp_path / "prog.py").write_text(SOURCE)
+    with load(build(tmp_path / "prog.py", no_python=True), isolation="process") as plugin:
+        outcomes = plugin.functions["ratio"].outcomes([1, 1], [4.0, 0.0])
+    assert outcomes.field("value").to_pylist() == [0.5, None]
+    assert outcomes.field("error")[1].as_py() == "prog.ratio, row 1: ZeroDivisionError: float division by zero"
+
+
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="has no subinterpreters")
+def test_not_in_a_subinterpreter(tmp_path: Path) -> None:
+    (tmp_path / "prog.py").write_text(SOURCE)
+    with pytest.raises(UnsupportedCall, match=r'it was built with --no-python, or .* choose isolation="process"'):
+        load(build(tmp_path / "prog.py", no_python=True), isolation="subinterpreter")
 
 
 def test_a_batch_that_cannot_be_read(both: tuple[dict[str, Function], ...]) -> None:

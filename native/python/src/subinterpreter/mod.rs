@@ -204,7 +204,11 @@ pub unsafe fn open(table: &Table, workers: usize) -> Result<u32, Failure> {
         let descriptor = (table.describe)();
         let Some(plugin) = PythonPlugin::of(table) else {
             let text = match text((*descriptor).language) {
-                python if python == "python" => "another version of the toolkit has built this plugin: build it again".to_string(),
+                python if python == "python" => {
+                    "it was built with --no-python, or by another version of the toolkit: choose isolation=\"process\" \
+                     or \"thread\", or build it again"
+                        .to_string()
+                }
                 other => format!("subinterpreters are for plugins in Python, not in {other}: choose isolation=\"process\" or \"thread\""),
             };
             return Err(Failure::new(abi::NOT_IMPLEMENTED, text));
