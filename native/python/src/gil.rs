@@ -6,7 +6,7 @@
 use pyo3_ffi::*;
 
 mod unwinding {
-    use pyo3_ffi::{PyGILState_STATE, PyObject, PyThreadState};
+    use pyo3_ffi::{PyGILState_STATE, PyObject, PySendResult, PyThreadState};
 
     // As in pyo3_ffi, but declared to unwind; otherwise no frame of ours could stop it.
     extern "C-unwind" {
@@ -16,6 +16,8 @@ mod unwinding {
             count: usize,
             names: *mut PyObject,
         ) -> *mut PyObject;
+        pub fn PyObject_Call(callable: *mut PyObject, arguments: *mut PyObject, named: *mut PyObject) -> *mut PyObject;
+        pub fn PyIter_Send(iterator: *mut PyObject, value: *mut PyObject, result: *mut *mut PyObject) -> PySendResult;
         pub fn PyGILState_Ensure() -> PyGILState_STATE;
         pub fn PyEval_RestoreThread(state: *mut PyThreadState);
     }
@@ -45,6 +47,24 @@ fn held<R>(body: impl FnOnce() -> R) -> R {
 pub unsafe fn vectorcall(callable: *mut PyObject, arguments: *const *mut PyObject, count: usize, names: *mut PyObject) -> *mut PyObject {
     // SAFETY: passed on.
     held(|| unsafe { unwinding::PyObject_Vectorcall(callable, arguments, count, names) })
+}
+
+/// PyObject_Call with a tuple of arguments: enters user code, as [`vectorcall`].
+///
+/// # Safety
+/// As for PyObject_Call.
+pub unsafe fn call(callable: *mut PyObject, arguments: *mut PyObject) -> *mut PyObject {
+    // SAFETY: passed on.
+    held(|| unsafe { unwinding::PyObject_Call(callable, arguments, std::ptr::null_mut()) })
+}
+
+/// PyIter_Send: resumes a coroutine, and so enters user code, as [`vectorcall`].
+///
+/// # Safety
+/// As for PyIter_Send.
+pub unsafe fn iter_send(iterator: *mut PyObject, value: *mut PyObject, result: &mut *mut PyObject) -> PySendResult {
+    // SAFETY: passed on.
+    held(|| unsafe { unwinding::PyIter_Send(iterator, value, result) })
 }
 
 /// PyGILState_Ensure.

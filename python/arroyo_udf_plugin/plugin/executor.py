@@ -6,8 +6,7 @@ How a row gets to its coroutine and back (the other half is native/python/src/as
   calls `turn`.
 - `turn` lets idle *slots* go on. A slot is one long-lived Task: it takes attempt after attempt from the runtime, so
   a row needs no Task of its own, and a function that never suspends needs one slot for all of its rows. Values are
-  converted, and the function is called, in native code (`Slot.begin`, `ended`, `failed`), which answers the coroutine
-  to await.
+  converted, and coroutines run, in native code: the Task awaits the `Slot`, which yields what its call yields.
 - A slot that finds no attempt parks on its `Parker`; `fire()` steps it at once.
 - A call that leaves a mark on its Task (a context variable, a reference, a cancellation) spends the slot: it ends, and
   a new one takes its place. So a call never meets another one's marks, as if each had a Task of its own.
@@ -426,22 +425,14 @@ class _Server:
 
     async def work(self, slot: Slot) -> None:
         """Runs attempts until a call spends the slot, or the runtime closes."""
-        begin, ended, failed = slot.begin, slot.ended, slot.failed
         own = parker(self.loop)
         try:
-            awaitable: Awaitable[Any] | None = begin()
             while True:
-                try:
-                    while awaitable is not None:
-                        awaitable = ended(await awaitable)
-                except BaseException as error:
-                    awaitable = failed(_without_our_frames(error))
-                    continue
+                await slot
                 if slot.is_spent() or self.closing:
                     return
                 self.idle.append(own)
                 await own
-                awaitable = begin()
         except asyncio.CancelledError:
             pass  # while parked: user code cancels all Tasks of the loop
         finally:
@@ -450,6 +441,12 @@ class _Server:
             self.stuck.discard(task)
             if not self.closing and self.executor.may_start():
                 self.add_slot()
+
+
+async def awaited(awaitable: Awaitable[Any]) -> Any:
+    """A coroutine that awaits what a function has returned: another kind of awaitable, or a coroutine that somebody
+    keeps. The native half calls this."""
+    return await awaitable
 
 
 async def _within(seconds: float, call: Callable[[], Awaitable[object]], too_long: str) -> None:

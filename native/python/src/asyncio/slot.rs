@@ -1,29 +1,33 @@
 //! `Slot`: one long-lived Task takes attempt after attempt through it.
 //!
-//! The Task calls `begin`, `ended` and `failed`. Each reports the attempt that is over, starts the next ones, and answers
-//! the first awaitable that the Task has to await, or None when there is nothing to start in this turn. Values are converted
-//! and the function is called here, so a row costs Python one method call.
+//! The Task awaits the slot. Each time the Task is resumed, the slot resumes the call of its attempt; if the call ends, the
+//! slot reports it and starts the next ones, until a call suspends: then the slot yields what the call has yielded. It
+//! returns None when there is nothing to start in this turn. So no Python code of ours runs for a row.
 //!
 //! Guarantees: a call that leaves a mark on its Task (a context variable, a reference) spends the slot, so no later call sees
-//! the mark (R11). Assumes: as `executor`; only its own Task calls a slot's methods.
+//! the mark (R11). What the Task is sent or is thrown reaches the call, as if the Task awaited it.
+//! Assumes: as `executor`; only its own Task resumes a slot.
 
 use super::executor::AsyncioExecutor;
 use crate::call_info::{self, CurrentCall};
 use crate::calls::{call_row, Called};
 use crate::forked::came_back;
 use crate::function::PythonFunction;
+use crate::gil;
 use crate::heap::{method, Body, Method};
 use crate::micro_batch::MicroBatch;
-use crate::object::{none, raise, Owned};
+use crate::modules;
+use crate::object::{call, none, take_exception, Owned};
 use crate::outcome::{error_of, outcome_of};
 use crate::state;
-use crate::traceback::{describe, raised_text};
+use crate::traceback::raised_text;
 use arroyo_udf_plugin::call_info::CallInfo;
 use arroyo_udf_plugin::machine::{Outcome, Token};
 use arroyo_udf_plugin::runtime::Attempt;
 use arroyo_udf_plugin::value::Value;
 use pyo3_ffi::*;
-use std::ptr::null_mut;
+use std::ffi::c_void;
+use std::ptr::{null, null_mut};
 
 pub struct Slot {
     executor: Owned,
@@ -40,6 +44,17 @@ pub struct Slot {
     /// A call has left a mark on the Task, which therefore takes no further attempt.
     spent: bool,
     micro_batch: MicroBatch,
+    /// The coroutine of a call that has suspended.
+    call: Option<Owned>,
+}
+
+/// How a call has come back.
+enum Came {
+    /// It has yielded this: a new reference.
+    Suspended(*mut PyObject),
+    Returned(Owned),
+    /// The exception is set.
+    Raised,
 }
 
 impl Slot {
@@ -111,8 +126,8 @@ unsafe fn end_rows(executor: *mut AsyncioExecutor, slot: *mut Slot, outcomes: Ve
     }
 }
 
-/// Starts the attempt, and further ones until a call must be awaited. Answers its awaitable, or None if there is nothing to
-/// start in this turn.
+/// Starts attempts, `next` first, until a call suspends. Answers what that call has yielded, or null without an exception:
+/// there is nothing to start in this turn.
 #[inline]
 unsafe fn go_on(executor: *mut AsyncioExecutor, slot: *mut Slot, mut next: Option<Attempt>) -> *mut PyObject {
     // SAFETY: see above.
@@ -122,14 +137,125 @@ unsafe fn go_on(executor: *mut AsyncioExecutor, slot: *mut Slot, mut next: Optio
             let task = (*slot).task.as_ref().map_or(null_mut(), Owned::ptr);
             (*executor).attempt_starts(attempt.token, Body::object(slot), task);
             next = match start(executor, slot, attempt) {
-                Some(Called::Returned(awaitable)) => return awaitable,
+                Some(Called::Returned(awaitable)) => match Owned::new(awaitable).and_then(|awaitable| coroutine_of(awaitable)) {
+                    Some(call) => match send(call.ptr(), Py_None()) {
+                        Came::Suspended(yielded) => {
+                            (*slot).call = Some(call);
+                            return yielded;
+                        }
+                        came => {
+                            drop(call); // its frame may keep a reference to the Task
+                            ended(executor, slot, came)
+                        }
+                    },
+                    None => ended(executor, slot, Came::Raised),
+                },
                 Some(Called::Null) => end(executor, slot, Outcome::Value(Value::Null)),
                 Some(Called::Raised) => end(executor, slot, error_of(raised_text())),
                 Some(Called::Failed(text)) => end(executor, slot, error_of(text)),
                 None => end_rows(executor, slot, (*slot).micro_batch.outcomes_without_call()),
             };
         }
-        none()
+        null_mut()
+    }
+}
+
+/// Resumes the call that has suspended, by `resume`, and goes on with further attempts if it ends; as `go_on`.
+#[inline]
+unsafe fn resume(slot: *mut Slot, resume: impl FnOnce(*mut PyObject) -> Came) -> *mut PyObject {
+    // SAFETY: see above.
+    unsafe {
+        let executor = Slot::executor(slot);
+        let Some(call) = (*slot).call.take() else {
+            came_back(null_mut());
+            if (*slot).references == 0 {
+                (*slot).references = (*slot).task.as_ref().map_or(0, |task| Py_REFCNT(task.ptr()));
+            }
+            return go_on(executor, slot, next(executor, slot));
+        };
+        match resume(call.ptr()) {
+            Came::Suspended(yielded) => {
+                (*slot).call = Some(call);
+                yielded
+            }
+            came => {
+                drop(call);
+                go_on(executor, slot, ended(executor, slot, came))
+            }
+        }
+    }
+}
+
+/// The coroutine behind what the function has returned. None: an exception is set.
+#[inline]
+unsafe fn coroutine_of(awaitable: Owned) -> Option<Owned> {
+    // SAFETY: see above.
+    unsafe {
+        // Nobody else has a reference, so nobody else awaits it.
+        if PyCoro_CheckExact(awaitable.ptr()) != 0 && Py_REFCNT(awaitable.ptr()) == 1 {
+            return Some(awaitable);
+        }
+        call(modules::EXECUTOR, c"awaited", &[awaitable.ptr()])
+    }
+}
+
+/// Resumes a call with a value.
+#[inline]
+unsafe fn send(call: *mut PyObject, value: *mut PyObject) -> Came {
+    // SAFETY: see above.
+    unsafe {
+        let mut result = null_mut();
+        let how = gil::iter_send(call, value, &mut result);
+        came_back(null_mut());
+        match (how, Owned::new(result)) {
+            (PySendResult::PYGEN_NEXT, Some(yielded)) => Came::Suspended(yielded.into_ptr()),
+            (PySendResult::PYGEN_RETURN, Some(result)) => Came::Returned(result),
+            _ => Came::Raised,
+        }
+    }
+}
+
+/// Resumes a call with an exception: the arguments of `throw`.
+unsafe fn throw(call: *mut PyObject, arguments: *mut PyObject) -> Came {
+    // SAFETY: see above.
+    unsafe {
+        let Some(throw) = Owned::new(PyObject_GetAttrString(call, c"throw".as_ptr())) else { return Came::Raised };
+        let yielded = gil::call(throw.ptr(), arguments);
+        came_back(null_mut());
+        if !yielded.is_null() {
+            return Came::Suspended(yielded);
+        }
+        if PyErr_ExceptionMatches(PyExc_StopIteration) == 0 {
+            return Came::Raised;
+        }
+        let stopped = take_exception();
+        match stopped.and_then(|stopped| Owned::new(PyObject_GetAttrString(stopped.ptr(), c"value".as_ptr()))) {
+            Some(result) => Came::Returned(result),
+            None => Came::Raised,
+        }
+    }
+}
+
+/// The call of the attempt has ended. Answers the next attempt.
+#[inline]
+unsafe fn ended(executor: *mut AsyncioExecutor, slot: *mut Slot, came: Came) -> Option<Attempt> {
+    // SAFETY: see above.
+    unsafe {
+        inspect(slot);
+        let function = AsyncioExecutor::function(executor);
+        match came {
+            Came::Returned(result) if !function.takes_micro_batches() => end(executor, slot, outcome_of(function, result.ptr())),
+            Came::Returned(result) => match (*slot).micro_batch.outcomes(function, result.ptr()) {
+                Ok(outcomes) => end_rows(executor, slot, outcomes),
+                Err(text) => end(executor, slot, error_of(text)),
+            },
+            // The row of a cancelled attempt has ended: no text is needed.
+            _ if (*slot).token.is_some_and(|token| (*executor).is_cancelled(token)) => {
+                drop(take_exception());
+                end(executor, slot, Outcome::Cancelled)
+            }
+            _ => end(executor, slot, error_of(raised_text())),
+        }
     }
 }
 
@@ -210,6 +336,7 @@ method! {
             token: None,
             spent: false,
             micro_batch: MicroBatch::default(),
+            call: None,
         };
         AsyncioExecutor::function(this).state.slot.make(body).map_or(null_mut(), Owned::into_ptr)
     }
@@ -239,52 +366,66 @@ method! {
     fn is_spent(this: Slot, _a) { PyBool_FromLong((*this).spent.into()) }
 }
 method! {
-    /// begin() -> awaitable | None: starts the first attempt after a pause.
-    fn begin(this: Slot, _a) {
-        came_back(null_mut());
-        if (*this).references == 0 {
-            (*this).references = (*this).task.as_ref().map_or(0, |task| Py_REFCNT(task.ptr()));
+    /// throw(*exception): resumes the call with an exception, as a coroutine's `throw`.
+    fn throw_in(this: Slot, arguments) {
+        let yielded = resume(this, |call| throw(call, arguments));
+        if yielded.is_null() && PyErr_Occurred().is_null() {
+            PyErr_SetNone(PyExc_StopIteration);
         }
-        let executor = Slot::executor(this);
-        go_on(executor, this, next(executor, this))
+        yielded
     }
 }
 method! {
-    /// ended(result) -> awaitable | None: the attempt has returned; starts the next one.
-    fn ended(this: Slot, result) {
-        came_back(null_mut());
-        inspect(this);
-        let executor = Slot::executor(this);
-        let function = AsyncioExecutor::function(executor);
-        let next = if !function.takes_micro_batches() {
-            end(executor, this, outcome_of(function, result))
-        } else {
-            match (*this).micro_batch.outcomes(function, result) {
-                Ok(outcomes) => end_rows(executor, this, outcomes),
-                Err(text) => end(executor, this, error_of(text)),
-            }
-        };
-        go_on(executor, this, next)
+    /// close(): ends the call, as a coroutine's `close`.
+    fn close(this: Slot, _a) {
+        let Some(call) = (*this).call.take() else { return none() };
+        let Some(close) = Owned::new(PyObject_GetAttrString(call.ptr(), c"close".as_ptr())) else { return null_mut() };
+        gil::vectorcall(close.ptr(), null(), 0, null_mut())
     }
 }
-method! {
-    /// failed(exception) -> awaitable | None: the attempt has raised; starts the next one.
-    fn failed(this: Slot, exception) {
-        if PyExceptionInstance_Check(exception) == 0 {
-            return raise(PyExc_TypeError, "failed() takes an exception");
+
+unsafe extern "C" fn am_await(this: *mut PyObject) -> *mut PyObject {
+    // SAFETY: Python calls it with the GIL and an object of this type.
+    unsafe { Owned::borrowed(this).into_ptr() }
+}
+
+/// Resumes the call with a value.
+unsafe extern "C" fn am_send(this: *mut PyObject, value: *mut PyObject, result: *mut *mut PyObject) -> PySendResult {
+    // SAFETY: as above; `result` is writable.
+    unsafe {
+        *result = resume(Slot::of(this), |call| send(call, value));
+        if !(*result).is_null() {
+            return PySendResult::PYGEN_NEXT;
         }
-        came_back(exception);
-        inspect(this);
-        let executor = Slot::executor(this);
-        // The row of a cancelled attempt has ended: no text is needed.
-        let outcome = if (*this).token.is_some_and(|token| (*executor).is_cancelled(token)) {
-            Outcome::Cancelled
-        } else {
-            error_of(describe(exception))
-        };
-        go_on(executor, this, end(executor, this, outcome))
+        *result = none();
+        PySendResult::PYGEN_RETURN
     }
 }
+
+unsafe extern "C" fn iternext(this: *mut PyObject) -> *mut PyObject {
+    // SAFETY: as above. Without a value and an exception, null means the end.
+    unsafe { resume(Slot::of(this), |call| send(call, Py_None())) }
+}
+
+/// A coroutine has these two attributes: who follows what a Task waits for comes to the call.
+unsafe extern "C" fn cr_frame(_: *mut PyObject, _: *mut c_void) -> *mut PyObject {
+    // SAFETY: as above.
+    unsafe { none() }
+}
+unsafe extern "C" fn cr_await(this: *mut PyObject, _: *mut c_void) -> *mut PyObject {
+    // SAFETY: as above.
+    unsafe { (*Slot::of(this)).call.as_ref().map_or_else(|| none(), |call| Owned::borrowed(call.ptr()).into_ptr()) }
+}
+
+struct Attributes([PyGetSetDef; 3]);
+// SAFETY: never written to.
+unsafe impl Sync for Attributes {}
+
+static ATTRIBUTES: Attributes = Attributes([
+    PyGetSetDef { name: c"cr_frame".as_ptr(), get: Some(cr_frame), set: None, doc: null(), closure: null_mut() },
+    PyGetSetDef { name: c"cr_await".as_ptr(), get: Some(cr_await), set: None, doc: null(), closure: null_mut() },
+    PyGetSetDef { name: null(), get: None, set: None, doc: null(), closure: null_mut() },
+]);
 
 /// Makes the type and adds it to the module. False: an exception is set.
 ///
@@ -301,11 +442,16 @@ pub(super) unsafe fn add_type(module: *mut PyObject) -> bool {
                 (c"detach", detach, METH_NOARGS),
                 (c"touch", touch, METH_NOARGS),
                 (c"is_spent", is_spent, METH_NOARGS),
-                (c"begin", begin, METH_NOARGS),
-                (c"ended", ended, METH_O),
-                (c"failed", failed, METH_O),
+                (c"throw", throw_in, METH_VARARGS),
+                (c"close", close, METH_NOARGS),
             ],
-            &[],
+            &[
+                PyType_Slot { slot: Py_am_await, pfunc: am_await as *mut c_void },
+                PyType_Slot { slot: Py_am_send, pfunc: am_send as *mut c_void },
+                PyType_Slot { slot: Py_tp_iter, pfunc: PyObject_SelfIter as *mut c_void },
+                PyType_Slot { slot: Py_tp_iternext, pfunc: iternext as *mut c_void },
+                PyType_Slot { slot: Py_tp_getset, pfunc: (&raw const ATTRIBUTES.0).cast_mut().cast() },
+            ],
         )
     }
 }
