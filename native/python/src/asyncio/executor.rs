@@ -154,11 +154,17 @@ impl AsyncioExecutor {
         self.latest != slot || self.slice.has_time()
     }
 
+    /// Notes that a row starts in `slot`.
+    #[inline]
+    pub(super) fn row_starts(&mut self, slot: *const PyObject) {
+        self.slice.count_row();
+        self.latest = slot;
+    }
+
     /// Notes that an attempt starts in `slot`, whose Task is `task`.
     #[inline]
     pub(super) fn attempt_starts(&mut self, token: Token, slot: *const PyObject, task: *mut PyObject) {
-        self.slice.count_row();
-        self.latest = slot;
+        self.row_starts(slot);
         let index = token.index();
         if self.running.len() <= index {
             self.running.resize(index + 1, Running { token: None, task: null_mut(), is_cancelled: false });

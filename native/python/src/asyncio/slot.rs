@@ -23,7 +23,7 @@ use crate::state;
 use crate::traceback::raised_text;
 use arroyo_udf_plugin::call_info::CallInfo;
 use arroyo_udf_plugin::machine::{Outcome, Token};
-use arroyo_udf_plugin::runtime::Attempt;
+use arroyo_udf_plugin::runtime::{Attempt, Stretch};
 use arroyo_udf_plugin::value::Value;
 use pyo3_ffi::*;
 use std::ffi::c_void;
@@ -52,9 +52,16 @@ pub struct Slot {
 enum Came {
     /// It has yielded this: a new reference.
     Suspended(*mut PyObject),
+    Ended(Ended),
+}
+
+/// How a call has ended.
+enum Ended {
     Returned(Owned),
     /// The exception is set.
     Raised,
+    /// The function was not called.
+    NotCalled(Outcome<Value>),
 }
 
 impl Slot {
@@ -75,18 +82,6 @@ unsafe fn takes_more(executor: *mut AsyncioExecutor, slot: *mut Slot) -> bool {
     unsafe { !(*slot).spent && (*executor).has_time_for(Body::object(slot)) }
 }
 
-/// The next attempt, for a slot without one.
-unsafe fn next(executor: *mut AsyncioExecutor, slot: *mut Slot) -> Option<Attempt> {
-    // SAFETY: see above.
-    unsafe {
-        if takes_more(executor, slot) {
-            (*executor).runtime.next_attempt()
-        } else {
-            None
-        }
-    }
-}
-
 /// Takes the slot's attempt off, because it is over. None: there was none.
 #[inline]
 unsafe fn take_ended(executor: *mut AsyncioExecutor, slot: *mut Slot) -> Option<Token> {
@@ -99,7 +94,7 @@ unsafe fn take_ended(executor: *mut AsyncioExecutor, slot: *mut Slot) -> Option<
     }
 }
 
-/// Reports the attempt that is over, of one row or of a micro-batch as a whole; answers the next one.
+/// Reports the attempt that is over, of one row or of a micro-batch as a whole. Answers the next one, if one was taken.
 #[inline]
 unsafe fn end(executor: *mut AsyncioExecutor, slot: *mut Slot, outcome: Outcome<Value>) -> Option<Attempt> {
     // SAFETY: see above.
@@ -110,7 +105,7 @@ unsafe fn end(executor: *mut AsyncioExecutor, slot: *mut Slot, outcome: Outcome<
                 (*executor).runtime.end(token, outcome);
                 None
             }
-            None => next(executor, slot),
+            None => None,
         }
     }
 }
@@ -122,45 +117,91 @@ unsafe fn end_rows(executor: *mut AsyncioExecutor, slot: *mut Slot, outcomes: Ve
         if let Some(token) = take_ended(executor, slot) {
             (*executor).runtime.end_rows(token, outcomes);
         }
-        next(executor, slot)
+        None
     }
 }
 
-/// Starts attempts, `next` first, until a call suspends. Answers what that call has yielded, or null without an exception:
-/// there is nothing to start in this turn.
+/// Starts calls until one suspends, of the attempt `next` first. Answers what that call has yielded, or null without an
+/// exception: there is nothing to start in this turn.
 #[inline]
 unsafe fn go_on(executor: *mut AsyncioExecutor, slot: *mut Slot, mut next: Option<Attempt>) -> *mut PyObject {
     // SAFETY: see above.
     unsafe {
-        while let Some(attempt) = &next {
-            (*slot).token = Some(attempt.token);
-            let task = (*slot).task.as_ref().map_or(null_mut(), Owned::ptr);
-            (*executor).attempt_starts(attempt.token, Body::object(slot), task);
-            next = match start(executor, slot, attempt) {
-                Some(Called::Returned(awaitable)) => match Owned::new(awaitable).and_then(|awaitable| coroutine_of(awaitable)) {
-                    Some(call) => match send(call.ptr(), Py_None()) {
-                        Came::Suspended(yielded) => {
-                            (*slot).call = Some(call);
-                            return yielded;
-                        }
-                        came => {
-                            drop(call); // its frame may keep a reference to the Task
-                            ended(executor, slot, came)
-                        }
-                    },
-                    None => ended(executor, slot, Came::Raised),
-                },
-                Some(Called::Null) => end(executor, slot, Outcome::Value(Value::Null)),
-                Some(Called::Raised) => end(executor, slot, error_of(raised_text())),
-                Some(Called::Failed(text)) => end(executor, slot, error_of(text)),
-                None => end_rows(executor, slot, (*slot).micro_batch.outcomes_without_call()),
-            };
+        loop {
+            while let Some(attempt) = &next {
+                attempt_starts(executor, slot, attempt.token);
+                next = match start(executor, slot, attempt).map(|called| begin(slot, called)) {
+                    Some(Came::Suspended(yielded)) => return yielded,
+                    Some(Came::Ended(how)) => {
+                        (*executor).runtime.ended_at_once();
+                        ended(executor, slot, how)
+                    }
+                    None => end_rows(executor, slot, (*slot).micro_batch.outcomes_without_call()),
+                };
+            }
+            if !takes_more(executor, slot) {
+                return null_mut();
+            }
+            if let Some(stretch) = (*executor).runtime.take_stretch() {
+                let yielded = run_stretch(executor, slot, stretch);
+                if !yielded.is_null() {
+                    return yielded;
+                }
+            } else {
+                next = (*executor).runtime.next_attempt();
+                if next.is_none() {
+                    return null_mut();
+                }
+            }
         }
+    }
+}
+
+/// Notes that an attempt starts, or goes on, in the slot.
+#[inline]
+unsafe fn attempt_starts(executor: *mut AsyncioExecutor, slot: *mut Slot, token: Token) {
+    // SAFETY: see above.
+    unsafe {
+        (*slot).token = Some(token);
+        let task = (*slot).task.as_ref().map_or(null_mut(), Owned::ptr);
+        (*executor).attempt_starts(token, Body::object(slot), task);
+    }
+}
+
+/// Starts the calls of a stretch, until one suspends or the slot may start no more; as `go_on`.
+unsafe fn run_stretch(executor: *mut AsyncioExecutor, slot: *mut Slot, mut stretch: Stretch) -> *mut PyObject {
+    // SAFETY: see above.
+    unsafe {
+        (*executor).schedule_turn();
+        let function = AsyncioExecutor::function(executor);
+        let converted = AsyncioExecutor::converted(executor, &stretch.batch);
+        while let Some(row) = stretch.row().filter(|_| takes_more(executor, slot)) {
+            (*executor).row_starts(Body::object(slot));
+            let info = || CurrentCall::Row((*executor).runtime.call_info(&stretch));
+            let called = match &converted {
+                _ if !set_current_call(function, slot, info) => Called::Raised,
+                Ok(converted) => call_row(function, &stretch.batch, converted, row, (*executor).context()),
+                Err(text) => Called::Failed(text.clone()),
+            };
+            match begin(slot, called) {
+                Came::Suspended(yielded) => {
+                    if let Some(token) = (*executor).runtime.end_stretch(&stretch, true) {
+                        attempt_starts(executor, slot, token);
+                    }
+                    return yielded;
+                }
+                Came::Ended(how) => {
+                    let outcome = outcome(executor, slot, how);
+                    (*executor).runtime.end_in_stretch(&mut stretch, outcome);
+                }
+            }
+        }
+        (*executor).runtime.end_stretch(&stretch, false);
         null_mut()
     }
 }
 
-/// Resumes the call that has suspended, by `resume`, and goes on with further attempts if it ends; as `go_on`.
+/// Resumes the call that has suspended, by `resume`, and goes on with further calls if it ends; as `go_on`.
 #[inline]
 unsafe fn resume(slot: *mut Slot, resume: impl FnOnce(*mut PyObject) -> Came) -> *mut PyObject {
     // SAFETY: see above.
@@ -171,18 +212,40 @@ unsafe fn resume(slot: *mut Slot, resume: impl FnOnce(*mut PyObject) -> Came) ->
             if (*slot).references == 0 {
                 (*slot).references = (*slot).task.as_ref().map_or(0, |task| Py_REFCNT(task.ptr()));
             }
-            return go_on(executor, slot, next(executor, slot));
+            return go_on(executor, slot, None);
         };
         match resume(call.ptr()) {
             Came::Suspended(yielded) => {
                 (*slot).call = Some(call);
                 yielded
             }
-            came => {
-                drop(call);
-                go_on(executor, slot, ended(executor, slot, came))
+            Came::Ended(how) => {
+                drop(call); // its frame may keep a reference to the Task
+                go_on(executor, slot, ended(executor, slot, how))
             }
         }
+    }
+}
+
+/// Runs a call that has just been made until it ends or suspends.
+#[inline]
+unsafe fn begin(slot: *mut Slot, called: Called) -> Came {
+    // SAFETY: see above.
+    unsafe {
+        let awaitable = match called {
+            Called::Returned(awaitable) => awaitable,
+            Called::Null => return Came::Ended(Ended::NotCalled(Outcome::Value(Value::Null))),
+            Called::Raised => return Came::Ended(Ended::Raised),
+            Called::Failed(text) => return Came::Ended(Ended::NotCalled(error_of(text))),
+        };
+        let Some(call) = Owned::new(awaitable).and_then(|awaitable| coroutine_of(awaitable)) else {
+            return Came::Ended(Ended::Raised);
+        };
+        let came = send(call.ptr(), Py_None());
+        if let Came::Suspended(_) = came {
+            (*slot).call = Some(call);
+        }
+        came
     }
 }
 
@@ -209,8 +272,8 @@ unsafe fn send(call: *mut PyObject, value: *mut PyObject) -> Came {
         came_back(null_mut());
         match (how, Owned::new(result)) {
             (PySendResult::PYGEN_NEXT, Some(yielded)) => Came::Suspended(yielded.into_ptr()),
-            (PySendResult::PYGEN_RETURN, Some(result)) => Came::Returned(result),
-            _ => Came::Raised,
+            (PySendResult::PYGEN_RETURN, Some(result)) => Came::Ended(Ended::Returned(result)),
+            _ => Came::Ended(Ended::Raised),
         }
     }
 }
@@ -219,42 +282,59 @@ unsafe fn send(call: *mut PyObject, value: *mut PyObject) -> Came {
 unsafe fn throw(call: *mut PyObject, arguments: *mut PyObject) -> Came {
     // SAFETY: see above.
     unsafe {
-        let Some(throw) = Owned::new(PyObject_GetAttrString(call, c"throw".as_ptr())) else { return Came::Raised };
+        let Some(throw) = Owned::new(PyObject_GetAttrString(call, c"throw".as_ptr())) else {
+            return Came::Ended(Ended::Raised);
+        };
         let yielded = gil::call(throw.ptr(), arguments);
         came_back(null_mut());
         if !yielded.is_null() {
             return Came::Suspended(yielded);
         }
         if PyErr_ExceptionMatches(PyExc_StopIteration) == 0 {
-            return Came::Raised;
+            return Came::Ended(Ended::Raised);
         }
         let stopped = take_exception();
         match stopped.and_then(|stopped| Owned::new(PyObject_GetAttrString(stopped.ptr(), c"value".as_ptr()))) {
-            Some(result) => Came::Returned(result),
-            None => Came::Raised,
+            Some(result) => Came::Ended(Ended::Returned(result)),
+            None => Came::Ended(Ended::Raised),
         }
     }
 }
 
-/// The call of the attempt has ended. Answers the next attempt.
+/// The call of the attempt has ended. Answers the next attempt, if one was taken.
 #[inline]
-unsafe fn ended(executor: *mut AsyncioExecutor, slot: *mut Slot, came: Came) -> Option<Attempt> {
+unsafe fn ended(executor: *mut AsyncioExecutor, slot: *mut Slot, how: Ended) -> Option<Attempt> {
+    // SAFETY: see above.
+    unsafe {
+        let function = AsyncioExecutor::function(executor);
+        match &how {
+            Ended::Returned(result) if function.takes_micro_batches() => {
+                inspect(slot);
+                match (*slot).micro_batch.outcomes(function, result.ptr()) {
+                    Ok(outcomes) => end_rows(executor, slot, outcomes),
+                    Err(text) => end(executor, slot, error_of(text)),
+                }
+            }
+            _ => end(executor, slot, outcome(executor, slot, how)),
+        }
+    }
+}
+
+/// The outcome of a call for one row.
+#[inline]
+unsafe fn outcome(executor: *mut AsyncioExecutor, slot: *mut Slot, how: Ended) -> Outcome<Value> {
     // SAFETY: see above.
     unsafe {
         inspect(slot);
-        let function = AsyncioExecutor::function(executor);
-        match came {
-            Came::Returned(result) if !function.takes_micro_batches() => end(executor, slot, outcome_of(function, result.ptr())),
-            Came::Returned(result) => match (*slot).micro_batch.outcomes(function, result.ptr()) {
-                Ok(outcomes) => end_rows(executor, slot, outcomes),
-                Err(text) => end(executor, slot, error_of(text)),
-            },
+        match how {
+            Ended::Returned(result) => outcome_of(AsyncioExecutor::function(executor), result.ptr()),
+            Ended::NotCalled(outcome) => outcome,
             // The row of a cancelled attempt has ended: no text is needed.
-            _ if (*slot).token.is_some_and(|token| (*executor).is_cancelled(token)) => {
+            Ended::Raised if (*slot).token.is_some_and(|token| (*executor).is_cancelled(token)) => {
                 drop(take_exception());
-                end(executor, slot, Outcome::Cancelled)
+                Outcome::Cancelled
             }
-            _ => end(executor, slot, error_of(raised_text())),
+            Ended::Raised => error_of(raised_text()),
         }
     }
 }

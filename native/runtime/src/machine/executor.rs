@@ -31,6 +31,7 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
         if self.has_to_look_up() {
             self.look_up(now);
         }
+        debug_assert!(self.stretch.is_none(), "the caller has ended it");
         if !self.wants_start() || self.must_wait(now) {
             return None;
         }
@@ -43,6 +44,12 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
                 row
             }
         };
+        Some(self.open_attempt(now, first, further))
+    }
+
+    /// Opens the attempt of a row, and of the further rows of a micro-batch. Its timeout counts from `now`.
+    #[inline]
+    pub(super) fn open_attempt(&mut self, now: u64, first: u32, further: Vec<u32>) -> Start<B> {
         self.next_generation = self.next_generation.wrapping_add(1);
         let generation = self.next_generation;
         let timeout = self.settings.timeout.map_or(u64::MAX, |timeout| now.saturating_add(timeout));
@@ -70,7 +77,7 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
             others.push(self.run(row, slot));
         }
         let token = Token { slot, generation };
-        Some(Start { token, id, attempt, deadline: timeout.min(deadline), row_deadline: deadline, batch, row, others: others.into() })
+        Start { token, id, attempt, deadline: timeout.min(deadline), row_deadline: deadline, batch, row, others: others.into() }
     }
 
     /// The open attempts that time out by `now`, unless their calls began later than they started ([`Machine::call_began`]).
@@ -202,6 +209,7 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
         let mut consider = |at: Option<u64>| first = first.min(at.unwrap_or(u64::MAX));
         consider(self.open.first_at(&mut self.attempts));
         consider(self.ending.first_at(&mut self.attempts));
+        consider(self.times_out_in_stretch());
         consider(self.row_deadlines.first().map(|(deadline, _)| *deadline));
         consider(self.batch_deadlines.first().map(|(deadline, _)| *deadline));
         consider(self.backing_off.peek().map(|Reverse((at, _))| *at));

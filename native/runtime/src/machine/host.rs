@@ -93,6 +93,7 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
 
     /// Cancels the rows of `first_id .. first_id + rows` that have not ended.
     pub fn cancel(&mut self, now: u64, first_id: u64, rows: u64) {
+        debug_assert!(self.stretch.is_none(), "the caller has ended it");
         let end = first_id.saturating_add(rows);
         let begun = |row: &Row<V>| !matches!(row.stage, Stage::Ended) && (first_id..end).contains(&row.id);
         let begun: Vec<u32> = self.rows.keys().filter(|&row| begun(&self.rows[row])).collect();
@@ -140,6 +141,7 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
         if self.poison.is_some() {
             return;
         }
+        debug_assert!(self.stretch.is_none(), "the caller has ended it");
         self.poison = Some(text.into());
         self.end_all_sharing();
         let begun: Vec<u32> = self.rows.keys().filter(|&row| !matches!(self.rows[row].stage, Stage::Ended)).collect();
@@ -171,7 +173,7 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
 
     /// Stopped, and no row waits for an attempt or its end.
     fn is_done(&self) -> bool {
-        self.stop.is_some() && self.counts.queued == 0 && self.counts.backing_off == 0
+        self.stop.is_some() && self.counts.queued == 0 && self.counts.backing_off == 0 && self.stretch.is_none()
     }
 
     /// Stopped, no row waits, and no attempt is left: the executor may close.
@@ -196,7 +198,7 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
 
     pub fn counts(&self) -> Counts {
         Counts {
-            running: self.attempts.len() as u64,
+            running: self.attempts.len() as u64 + self.in_stretch(),
             ready: self.ready.len() as u64,
             limit: self.limit().into(),
             overloads: self.adaptive.as_ref().map_or(0, |adaptive| adaptive.overloads),

@@ -8,6 +8,7 @@
 //! | `executor.rs` | what an executor calls: attempts to start, how they end, timeouts; which  |
 //! |               | rows get another attempt                                                  |
 //! | `rows.rs`     | how a row gets from one stage to the next; how it backs off               |
+//! | `stretch.rs`  | rows without records: their calls end at once                              |
 //! | `sharing.rs`  | rows with equal arguments: one call, and outcomes that are kept           |
 //! | `calls.rs`    | calls and kept outcomes by their arguments; `hash.rs`: their hash         |
 //! | `ready.rs`    | rows that wait for the host to take them                                  |
@@ -47,6 +48,7 @@ mod rows;
 mod settings;
 mod sharing;
 mod slab;
+mod stretch;
 #[cfg(test)]
 mod tests;
 
@@ -61,6 +63,8 @@ pub use pace::{Pace, Rate};
 use ready::ReadyRows;
 pub use settings::{Gather, Retry, Settings, Share};
 use slab::{RowKey, Slab};
+pub use stretch::Stretch;
+use stretch::OpenStretch;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 use std::sync::Arc;
@@ -344,6 +348,7 @@ pub struct Machine<B, V> {
     ready: ReadyRows<V>,
     /// If rows share calls.
     sharing: Option<Box<Sharing<B, V>>>,
+    stretch: Option<OpenStretch>,
     cancellations: Vec<Token>,
     newly_stuck: Vec<Stuck>,
     next_id: u64,
@@ -382,6 +387,7 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
             in_order: VecDeque::new(),
             ready: ReadyRows::new(),
             sharing: None,
+            stretch: None,
             cancellations: Vec::new(),
             newly_stuck: Vec::new(),
             next_id: 0,

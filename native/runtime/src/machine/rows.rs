@@ -8,9 +8,14 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
         self.in_flight() < u64::from(self.limit())
     }
 
-    /// Attempts that have not ended and are not stuck.
+    /// Attempts that have not ended and are not stuck, and the rows of a stretch.
     pub(super) fn in_flight(&self) -> u64 {
-        self.attempts.len() as u64 - self.counts.stuck
+        self.attempts.len() as u64 - self.counts.stuck + self.in_stretch()
+    }
+
+    /// Rows of a stretch that have not ended.
+    pub(super) fn in_stretch(&self) -> u64 {
+        self.stretch.map_or(0, |stretch| stretch.rows())
     }
 
     /// The most attempts in flight, now.
@@ -322,6 +327,9 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
 
     /// Hands on rows that ended before they started and have come to the front.
     pub(super) fn pass_by(&mut self) {
+        if self.stretch.is_some() {
+            return; // its rows come first
+        }
         while let Some(fate) = self.spans.front().map(|span| span.fate).filter(|&fate| fate != Fate::Start) {
             let Some((batch, index)) = self.next_queued() else { break };
             self.counts.held -= 1; // counted at its end; `end_row` counts it again if it must wait longer

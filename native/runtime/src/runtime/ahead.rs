@@ -25,6 +25,7 @@ use std::sync::Arc;
 impl State {
     /// Moves the outcomes from the outboxes to the machine.
     pub(super) fn take_outcomes(&mut self) {
+        self.take_stretch();
         for seat in 0..self.seats.len() {
             while let Some((at, token, outcome)) = self.seats[seat].outbox.take() {
                 let at = self.not_back(at);
@@ -67,17 +68,22 @@ impl State {
 }
 
 pub struct Ahead {
-    seat: Seat,
-    timeout: Option<u64>,
+    pub(super) seat: Seat,
+    pub(super) timeout: Option<u64>,
     /// Ends of calls are told to within less than a tick: a limit that adapts compares how long calls take.
     exact: bool,
     /// The most rows that it takes at once.
     most: u64,
-    /// With their places in the outbox.
-    taken: VecDeque<(usize, Attempt)>,
+    /// With their places in the outbox; None: the call counts as begun.
+    pub(super) taken: VecDeque<(Option<usize>, Attempt)>,
     /// How many rows it took last, and when.
-    rows: u64,
-    took: u64,
+    pub(super) rows: u64,
+    pub(super) took: u64,
+    /// The last call has ended at once, so the next may, too.
+    pub(super) ends_at_once: bool,
+    /// Rows may be taken as a stretch: no other executor takes rows of this runtime, and the settings do without attempts.
+    pub(super) is_alone: bool,
+    pub(super) in_stretch: bool,
 }
 
 impl Deref for Ahead {
@@ -92,7 +98,8 @@ impl Ahead {
     pub fn new(seat: Seat) -> Ahead {
         let settings = seat.settings();
         let most = if settings.gather.is_some() { 1 } else { ROOM as u64 };
-        Ahead { timeout: settings.timeout, exact: settings.adaptive, most, seat, taken: VecDeque::with_capacity(ROOM), rows: 1, took: 0 }
+        let is_alone = settings.gather.is_none() && settings.share.is_none() && settings.rate.is_none() && !settings.adaptive;
+        Ahead { timeout: settings.timeout, exact: settings.adaptive, most, seat, taken: VecDeque::with_capacity(ROOM), rows: 1, took: 0, ends_at_once: true, is_alone, in_stretch: false }
     }
 
     pub fn runtime(&self) -> &Arc<Runtime> {
@@ -152,11 +159,14 @@ impl Ahead {
         }
     }
 
-    /// As [`Seat::end_and_next`].
+    /// As [`Seat::end_and_next`]. None, too: [`Ahead::take_stretch`] may find rows.
     #[inline]
     pub fn end_and_next(&mut self, token: Token, outcome: Outcome<Value>) -> Option<Attempt> {
         let now = self.end_time();
         self.end_at(now, token, outcome);
+        if self.takes_stretch() {
+            return None;
+        }
         self.next_at(now)
     }
 
@@ -166,7 +176,7 @@ impl Ahead {
             self.take_rows();
         }
         let (place, mut attempt) = self.taken.pop_front()?;
-        if let Some(timeout) = self.timeout {
+        if let (Some(timeout), Some(place)) = (self.timeout, place) {
             let since = now.max(self.took);
             self.seat.outbox().begin(place, since);
             attempt.deadline = attempt.row_deadline.min(since.saturating_add(timeout));
@@ -186,8 +196,9 @@ impl Ahead {
 
     /// Makes the timer tell the host of what is in the outbox.
     #[cold]
-    fn have_told(&self) {
+    pub(super) fn have_told(&self) {
         let mut state = self.seat.lock();
+        self.seat.outbox().set_told(true);
         state.take_outcomes();
         state.tell_soon();
         self.seat.keep_time(&mut state);
@@ -200,7 +211,7 @@ impl Ahead {
 
     /// The outbox is full.
     #[cold]
-    fn hand_over(&self, at: u64, token: Token, outcome: Outcome<Value>) {
+    pub(super) fn hand_over(&self, at: u64, token: Token, outcome: Outcome<Value>) {
         let mut state = self.seat.lock();
         state.take_outcomes();
         let at = state.not_back(at);
@@ -217,6 +228,7 @@ impl Ahead {
     pub(super) fn take(&mut self, now: u64, rows: u64) {
         (self.took, self.rows) = (now, rows);
         let mut state = self.seat.lock();
+        state.break_off(); // a call that runs an event loop of its own comes here while its row is in hand
         let seat = self.seat.number();
         let shares = if state.is_shared() { 2 * state.seats.len() as u64 } else { 1 };
         if state.machine.counts().queued < shares * self.rows {
@@ -232,7 +244,7 @@ impl Ahead {
         for place in 0..rows as usize {
             let Some(attempt) = state.start(now, seat) else { break };
             state.seats[seat].taken.push(attempt.token);
-            self.taken.push_back((place, attempt));
+            self.taken.push_back((Some(place), attempt));
         }
         self.seat.keep_time(&mut state);
         self.seat.wake_for_more(state);

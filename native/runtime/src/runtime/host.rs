@@ -155,6 +155,7 @@ impl Runtime {
     /// See `cancel` in the header.
     pub fn cancel(&self, first_id: u64, rows: u64) {
         let mut state = self.lock();
+        state.break_off();
         self.take_in(&mut state);
         let now = state.not_back(now());
         state.machine.cancel(now, first_id, rows);
@@ -216,6 +217,7 @@ impl Runtime {
 
     fn stop_locked(&self, state: &mut State, mode: Stop) {
         let now = state.not_back(now());
+        state.break_off();
         self.between_sends(state, |machine| machine.stop(now, mode));
         if mode == Stop::Cancel {
             state.remote.iter_mut().for_each(|remote| remote.cancel_all());

@@ -7,6 +7,7 @@
 //! | [`seat`]       | the executor's side: its seat, attempts and how they ended, closing           |
 //! | `seats`        | which executor is woken, and which one runs an attempt                        |
 //! | [`ahead`]      | rows that an executor takes ahead                                             |
+//! | [`stretch`]    | rows that an executor calls one after the other, without attempts             |
 //! | `outbox`       | what it says of them without the lock                                         |
 //! | [`remote`]     | calls of a runtime in a worker process, whose machine is the host's           |
 //! | [`wake_ups`]   | wait, arm, disarm; the wake-ups that a change makes necessary                 |
@@ -30,6 +31,7 @@ pub mod remote;
 pub mod samples;
 pub mod seat;
 mod seats;
+pub mod stretch;
 #[cfg(all(test, not(loom)))]
 mod tests;
 pub mod time_slice;
@@ -39,6 +41,7 @@ pub use ahead::Ahead;
 pub use executor::{After, Attempt, Executor, Orders, Turn};
 pub use host::{Drained, NotTaken, Put};
 pub use seat::{Seat, WeakSeat};
+pub use stretch::Stretch;
 pub use time_slice::TimeSlice;
 pub use wake_ups::{NEWS, SPACE};
 
@@ -284,6 +287,7 @@ impl Runtime {
 
     fn poison_locked(&self, state: &mut State, text: &str) {
         let now = state.not_back(now());
+        state.break_off();
         self.between_sends(state, |machine| machine.poison(now, text));
         state.remote.iter_mut().for_each(|remote| remote.cancel_all());
         self.keep_time(state); // for calls that ignore their cancellation
@@ -312,6 +316,9 @@ impl Ticking for Runtime {
             // The alarm may be for a turn that has told the host by itself: each wake-up more costs the host a drain.
             if state.machine.next_deadline().into_iter().chain(state.tell_by).all(|at| at > now) {
                 return self.keep_time(&mut state);
+            }
+            if state.machine.stretch_must_end(now) {
+                state.break_off();
             }
             state.put_timeouts_off(now);
             self.between_sends(&mut state, |machine| machine.tick(now));

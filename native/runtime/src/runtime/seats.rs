@@ -4,7 +4,7 @@
 //! one seat, of those that sleep the one with the fewest attempts; that one wakes the next if there is more to start. With
 //! one seat, which is the usual case, nothing of this is kept, unless its executor is asked when calls began.
 
-use super::executor::{Executor, Orders};
+use super::executor::{Attempt, Executor, Orders};
 use super::outbox::Outbox;
 use super::State;
 use crate::machine::{Outcome, Token};
@@ -27,6 +27,8 @@ pub(super) struct SeatState {
     pub outbox: Arc<Outbox>,
     /// The rows that were taken ahead last, by their places in the outbox.
     pub taken: Vec<Token>,
+    /// The row in hand when its stretch was broken off, until the executor takes note.
+    pub in_hand: Option<Attempt>,
     /// The attempts that its executor was asked for, and that have begun for all that is known; None: it begins calls as it
     /// takes them ([`super::Seat::can_be_asked`]).
     pub asked: Option<HashSet<Token>>,
@@ -44,6 +46,7 @@ impl Default for SeatState {
             orders: Orders::default(),
             outbox: Arc::default(),
             taken: Vec::new(),
+            in_hand: None,
             asked: None,
         }
     }
@@ -104,6 +107,7 @@ impl State {
 
     /// The executor of a seat has ended, and with it all attempts that run there. True: it was the last.
     pub(super) fn close_seat(&mut self, seat: usize, now: u64, result: Result<(), String>) -> bool {
+        self.break_off();
         self.seats[seat].closed.get_or_insert(result);
         let is_last = self.seats.iter().all(|seat| seat.closed.is_some());
         if is_last {

@@ -18,10 +18,15 @@ const CHEAP: u64 = 50_000;
 
 /// How many rows to start before the next look, if the last ones, so many, took so long.
 pub(super) fn next_rows(rows: u64, took: u64) -> u64 {
+    rows_within(MOST, rows, took)
+}
+
+/// As `next_rows`, at most `most`.
+pub(super) fn rows_within(most: u64, rows: u64, took: u64) -> u64 {
     match took {
         _ if took >= CHEAP => 1,
-        _ if took < CHEAP / 2 => (rows * 2).min(MOST),
-        _ => rows,
+        _ if took < CHEAP / 2 => (rows * 2).min(most),
+        _ => rows.min(most),
     }
 }
 
