@@ -1,7 +1,7 @@
 //! The real runtime under loom: every order in which two or three threads can take its locks and read its flags, up to a
 //! number of preemptions (`make loom`). A lost wake-up is a deadlock, which loom reports with the order that led to it.
 //!
-//! Real: the inbox, the machine, turns, rows that are taken ahead, outboxes, calls in a worker process, sleep and wake-ups, armed
+//! Real: the inbox, the machine, turns, rows that are taken ahead or in stretches, outboxes, calls in a worker process, sleep and wake-ups, armed
 //! functions, stop, poison. Not real: the executor, here a thread that ends each attempt as soon as it begins; time, which
 //! stands still. Not covered: memory orders weaker than loom
 //! models; handles, retired arrays, the timer's thread.
@@ -103,6 +103,50 @@ fn executor_ahead(runtime: &Arc<Runtime>) -> JoinHandle<()> {
     })
 }
 
+/// As `executor`, one whose rows run in stretches. The call of each second row suspends, if `suspends`.
+fn executor_in_stretches(runtime: &Arc<Runtime>, suspends: bool) -> JoinHandle<()> {
+    let bell = Bell::new();
+    let seat = Seat::take(runtime);
+    seat.serve(Box::new(BellExecutor(Arc::clone(&bell))));
+    let mut ahead = Ahead::new(seat);
+    thread::spawn(move || loop {
+        ahead.begin_turn(&mut Orders::default());
+        work_in_stretches(&mut ahead, suspends);
+        match ahead.end_turn() {
+            After::Settled => return ahead.closed(Ok(())),
+            After::Asleep => bell.wait(),
+            After::Again => {}
+        }
+    })
+}
+
+fn work_in_stretches(ahead: &mut Ahead, suspends: bool) {
+    loop {
+        let mut suspended = None;
+        if let Some(mut stretch) = ahead.begin_stretch(0, 2) {
+            while let Some(row) = stretch.row() {
+                if suspends && row % 2 == 1 {
+                    suspended = ahead.end_stretch(&stretch, true);
+                    break;
+                }
+                ahead.end_in_stretch(&mut stretch, Outcome::Value(Value::Fixed(1)));
+            }
+            if suspended.is_none() {
+                ahead.end_stretch(&stretch, false);
+            }
+        } else {
+            suspended = ahead.next_attempt().map(|attempt| attempt.token);
+            if suspended.is_none() {
+                return;
+            }
+        }
+        if let Some(token) = suspended {
+            ahead.end(token, Outcome::Value(Value::Fixed(1)));
+            ahead.ended_at_once();
+        }
+    }
+}
+
 /// Ends each attempt as soon as it begins.
 struct AtOnce<'s>(&'s Seat);
 
@@ -198,6 +242,53 @@ fn r1_an_outcome_that_is_left_while_a_host_drains_comes_out_once() {
     });
 }
 
+#[test]
+fn r1_an_outcome_that_is_left_in_a_stretch_while_a_host_drains_comes_out_once() {
+    for suspends in [false, true] {
+        every_order(3, move || {
+            let runtime = samples::runtime_of(Layout::Fixed(8), 10, 2);
+            assert!(runtime.put(0, samples::batch_of(2)).is_ok());
+            runtime.deliver();
+            let executor = executor_in_stretches(&runtime, suspends);
+            let early = drain(&runtime).unwrap(); // whether or not one is left by now
+            runtime.stop_soon(Stop::Drain);
+            assert_eq!(early + drain_to_the_end(&runtime), 2);
+            executor.join().unwrap();
+        });
+    }
+}
+
+#[test]
+fn r6_rows_that_are_cancelled_while_they_run_in_a_stretch_come_out_once() {
+    for suspends in [false, true] {
+        every_order(3, move || {
+            let runtime = samples::runtime_of(Layout::Fixed(8), 10, 2);
+            assert!(runtime.put(0, samples::batch_of(2)).is_ok());
+            runtime.deliver();
+            let executor = executor_in_stretches(&runtime, suspends);
+            runtime.cancel(0, 1);
+            runtime.stop_soon(Stop::Drain);
+            assert_eq!(drain_to_the_end(&runtime), 2);
+            executor.join().unwrap();
+            let counts = runtime.counts();
+            assert!(counts.cancelled <= 1 && counts.cancelled + counts.values == 2);
+        });
+    }
+}
+
+#[test]
+fn r13_a_stop_that_cancels_ends_all_rows_of_a_stretch() {
+    every_order(3, || {
+        let runtime = samples::runtime_of(Layout::Fixed(8), 10, 2);
+        assert!(runtime.put(0, samples::batch_of(3)).is_ok());
+        runtime.deliver();
+        let executor = executor_in_stretches(&runtime, false);
+        assert!(runtime.stop(Stop::Cancel, FOREVER).is_ok());
+        assert_eq!(drain_to_the_end(&runtime), 3);
+        executor.join().unwrap();
+    });
+}
+
 /// A host drains at any moment while an executor that takes rows ahead does its `work`, which ends three of four rows: the last
 /// computes, so the turn goes on. The timer tells the host of the three.
 fn tells_of_all_but_one(work: fn(&mut Ahead)) {
@@ -206,7 +297,8 @@ fn tells_of_all_but_one(work: fn(&mut Ahead)) {
         let seat = Seat::take(&runtime);
         seat.serve(Box::new(BellExecutor(Bell::new())));
         let mut ahead = Ahead::new(seat);
-        (0..4).for_each(|id| assert!(send(&runtime, id)));
+        assert!(runtime.put(0, samples::batch_of(4)).is_ok());
+        runtime.deliver();
         let executor = thread::spawn(move || {
             ahead.begin_turn(&mut Orders::default());
             work(&mut ahead);
@@ -230,6 +322,15 @@ fn r14_a_host_that_drains_between_rows_taken_together_is_told_of_the_next() {
             attempt = attempt.and_then(|begun| ahead.end_and_next(begun.token, Outcome::Value(Value::Fixed(1))));
         }
         assert!(attempt.is_some());
+    });
+}
+
+#[test]
+fn r14_a_host_that_drains_between_rows_of_a_stretch_is_told_of_the_next() {
+    tells_of_all_but_one(|ahead| {
+        let mut stretch = ahead.begin_stretch(0, 4).unwrap();
+        (0..3).for_each(|_| ahead.end_in_stretch(&mut stretch, Outcome::Value(Value::Fixed(1))));
+        assert!(stretch.row().is_some());
     });
 }
 

@@ -63,11 +63,11 @@ pub use pace::{Pace, Rate};
 use ready::ReadyRows;
 pub use settings::{Gather, Retry, Settings, Share};
 use slab::{RowKey, Slab};
-pub use stretch::Stretch;
-use stretch::OpenStretch;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 use std::sync::Arc;
+use stretch::OpenStretch;
+pub use stretch::Stretch;
 
 /// An attempt that runs on for this long after its cancellation is stuck (R8), in nanoseconds.
 pub const PATIENCE: u64 = 1_000_000_000;

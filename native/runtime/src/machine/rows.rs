@@ -327,7 +327,7 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
 
     /// Hands on rows that ended before they started and have come to the front.
     pub(super) fn pass_by(&mut self) {
-        if self.stretch.is_some() {
+        if self.settings.ordered && self.stretch.is_some() {
             return; // its rows come first
         }
         while let Some(fate) = self.spans.front().map(|span| span.fate).filter(|&fate| fate != Fate::Start) {

@@ -99,7 +99,18 @@ impl Ahead {
         let settings = seat.settings();
         let most = if settings.gather.is_some() { 1 } else { ROOM as u64 };
         let is_alone = settings.gather.is_none() && settings.share.is_none() && settings.rate.is_none() && !settings.adaptive;
-        Ahead { timeout: settings.timeout, exact: settings.adaptive, most, seat, taken: VecDeque::with_capacity(ROOM), rows: 1, took: 0, ends_at_once: true, is_alone, in_stretch: false }
+        Ahead {
+            timeout: settings.timeout,
+            exact: settings.adaptive,
+            most,
+            seat,
+            taken: VecDeque::with_capacity(ROOM),
+            rows: 1,
+            took: 0,
+            ends_at_once: false,
+            is_alone,
+            in_stretch: false,
+        }
     }
 
     pub fn runtime(&self) -> &Arc<Runtime> {

@@ -21,6 +21,9 @@ pub(super) const STRETCH: usize = 64;
 /// When an attempt ended, and how.
 type Left = (u64, Token, Outcome<Value>);
 
+/// When the call of a row of the stretch ended, and how.
+type LeftInStretch = (u64, Outcome<Value>);
+
 /// What the executor learns as it leaves the outcome of a row of its stretch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum News {
@@ -44,7 +47,7 @@ pub(super) struct Outbox {
     left: AtomicUsize,
     taken: AtomicUsize,
     /// The outcomes of the stretch, in the order of its rows.
-    stretch: [UnsafeCell<Option<(u64, Outcome<Value>)>>; STRETCH],
+    stretch: [UnsafeCell<Option<LeftInStretch>>; STRETCH],
     /// How many of those are left; and the flags. TOLD: the host has been told of results, or will be: by the timer, or by
     /// whoever has set this. All changes replace the value, and so come one after the other.
     word: AtomicU64,
@@ -132,7 +135,7 @@ impl Outbox {
     }
 
     /// Takes back what was left after the stretch had been broken off; the executor's.
-    pub fn take_back(&self, place: usize) -> Option<(u64, Outcome<Value>)> {
+    pub fn take_back(&self, place: usize) -> Option<LeftInStretch> {
         // SAFETY: nobody takes outcomes of a stretch that was broken off.
         self.stretch[place].with_mut(|place| unsafe { (*place).take() })
     }
@@ -153,7 +156,7 @@ impl Outbox {
     }
 
     /// Takes the outcome at a place of the stretch that was left; with the runtime's lock.
-    pub fn take_in_stretch(&self, place: usize) -> Option<(u64, Outcome<Value>)> {
+    pub fn take_in_stretch(&self, place: usize) -> Option<LeftInStretch> {
         // SAFETY: the place was counted, and is that of whoever has the lock until the next stretch begins.
         self.stretch[place].with_mut(|place| unsafe { (*place).take() })
     }

@@ -64,8 +64,13 @@ unsafe extern "C" fn release_nothing(array: *mut abi::ArrowArray) {
 
 /// A batch of one row.
 pub fn batch() -> Batch {
+    batch_of(1)
+}
+
+/// A batch of so many rows.
+pub fn batch_of(rows: i64) -> Batch {
     let mut buffers = [null()];
-    let mut array = abi::ArrowArray { length: 1, n_buffers: 1, release: Some(release_nothing), ..abi::ArrowArray::empty() };
+    let mut array = abi::ArrowArray { length: rows, n_buffers: 1, release: Some(release_nothing), ..abi::ArrowArray::empty() };
     array.buffers = buffers.as_mut_ptr();
     // SAFETY: a struct array without children, whose one buffer is absent; it is not read after this.
     unsafe { Batch::take(&mut array, &[]) }.unwrap()

@@ -34,7 +34,6 @@ impl Stretch {
     pub fn row(&self) -> Option<usize> {
         (self.next < self.to).then_some(self.next as usize)
     }
-
 }
 
 impl State {
@@ -101,7 +100,11 @@ impl Ahead {
             return None;
         }
         let now = now();
-        let rows = rows_within(STRETCH as u64, self.rows, now - self.took);
+        self.begin_stretch(now, rows_within(STRETCH as u64, self.rows, now - self.took))
+    }
+
+    /// As `take_stretch`, `rows` at most.
+    pub(crate) fn begin_stretch(&mut self, now: u64, rows: u64) -> Option<Stretch> {
         (self.took, self.rows) = (now, rows);
         let mut state = self.seat.lock();
         if state.is_shared() || state.remote.is_some() {

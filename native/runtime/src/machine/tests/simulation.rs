@@ -58,6 +58,37 @@ enum Event {
     },
     /// The host stops and takes nothing any more. The executor goes on.
     Release,
+    /// The executor takes up to `most` rows as a stretch. `goes_on`: the call of the row in hand then has not ended.
+    Stretch {
+        most: u64,
+        steps: Vec<InStretch>,
+        goes_on: bool,
+    },
+}
+
+/// What happens while a stretch is open.
+#[derive(Debug, Clone)]
+enum InStretch {
+    /// The row in hand ends.
+    End {
+        error: bool,
+    },
+    /// Time passes.
+    Pass {
+        time: u64,
+    },
+    Host(Event),
+}
+
+fn in_stretch() -> impl Strategy<Value = InStretch> {
+    let drain = (0..9u64, prop_oneof![0..9u64, Just(u64::MAX)]).prop_map(|(limit, bytes)| Event::Drain { limit, bytes });
+    let accept = (0..6u64, 0..40u64).prop_map(|(rows, bytes)| Event::Accept { rows, bytes, gap: 0, deadline: None });
+    prop_oneof![
+        6 => prop::bool::weighted(0.3).prop_map(|error| InStretch::End { error }),
+        2 => (0..30u64).prop_map(|time| InStretch::Pass { time }),
+        1 => drain.prop_map(InStretch::Host),
+        1 => accept.prop_map(InStretch::Host),
+    ]
 }
 
 fn event() -> impl Strategy<Value = Event> {
@@ -75,6 +106,8 @@ fn event() -> impl Strategy<Value = Event> {
         3 => Just(Event::Poison),
         5 => any::<usize>().prop_map(|pick| Event::Late { pick }),
         1 => Just(Event::Release),
+        18 => (1..9u64, prop::collection::vec(in_stretch(), 0..12), any::<bool>())
+            .prop_map(|(most, steps, goes_on)| Event::Stretch { most, steps, goes_on }),
     ]
 }
 
@@ -293,8 +326,81 @@ fn step(machine: &mut Simulated, model: &mut Model, now: &mut u64, event: &Event
             step(machine, model, now, &Event::Stop { cancel: true })?;
             model.released = true;
         }
+        Event::Stretch { most, ref steps, goes_on } => stretch(machine, model, now, most, steps, goes_on)?,
     }
     Ok(())
+}
+
+fn stretch(
+    machine: &mut Simulated,
+    model: &mut Model,
+    now: &mut u64,
+    most: u64,
+    steps: &[InStretch],
+    goes_on: bool,
+) -> Result<(), TestCaseError> {
+    let Settings { gather, rate, adaptive, retry, timeout, .. } = model.settings;
+    let waits = |row: &&ModelRow| row.place == Place::Waiting;
+    let first = model.rows.iter().position(|row| row.place == Place::Waiting);
+    let is_plain = gather.is_none() && rate.is_none() && !adaptive && model.rows.iter().all(|row| !matches!(row.place, Place::Due { .. }));
+    let first = first.filter(|&first| is_plain && model.has_slot() && model.rows[first].deadline == u64::MAX);
+    let begun = machine.begin_stretch(*now, most);
+    prop_assert_eq!(begun.is_some(), first.is_some(), "R4, R7: what may start without an attempt");
+    let (Some(begun), Some(first)) = (begun, first) else { return Ok(()) };
+    let batch = model.rows[first].batch;
+    prop_assert_eq!((begun.first_id + begun.from, *begun.batch), (model.rows[first].id, batch), "R5: rows start in order");
+    let room = u64::from(model.limit) - model.open.iter().filter(|attempt| !attempt.stuck).count() as u64;
+    let together = model.rows[first..].iter().take_while(waits).take_while(|row| row.batch == batch).count() as u64;
+    prop_assert!((1..=most.min(room).min(together)).contains(&(begun.to - begun.from)), "R4: the cap");
+    let end = first + (begun.to - begun.from) as usize;
+    let (mut row, mut since) = (first, *now);
+    for step in steps {
+        match step {
+            _ if row == end => break,
+            InStretch::End { error } => {
+                let outcome = if *error { Outcome::Error("no".into()) } else { Outcome::Value(model.rows[row].id) };
+                machine.end_in_stretch(*now, outcome);
+                (model.rows[row].attempts, model.rows[row].begun) = (1, Some(since));
+                if *error && retry.errors && model.may_retry(row) {
+                    model.back_off(*now, row);
+                } else {
+                    model.ended(*now, row, if *error { How::Error } else { How::Value });
+                }
+                (row, since) = (row + 1, *now);
+            }
+            InStretch::Pass { time } => {
+                *now += time;
+                if machine.stretch_must_end(*now) {
+                    break;
+                }
+                self::step(machine, model, now, &Event::Tick { after: 0 })?;
+            }
+            InStretch::Host(event) => self::step(machine, model, now, event)?,
+        }
+        let (counts, left) = (machine.counts(), (end - row) as u64);
+        prop_assert_eq!(machine.ended_in_stretch(), (row < end).then_some(row - first));
+        prop_assert_eq!(counts.running, model.open.len() as u64 + left, "R16: rows of the stretch run");
+        prop_assert_eq!(counts.queued, model.count(|place| *place == Place::Waiting) - left, "R16");
+        prop_assert!(!machine.is_settled() && !machine.is_stuck() || row == end, "R13");
+    }
+    let until = timeout.map_or(u64::MAX, |timeout| since + timeout);
+    let attempt = machine.end_stretch(*now, goes_on.then_some(since));
+    prop_assert_eq!(attempt.is_some(), goes_on && row < end);
+    if let Some(attempt) = attempt {
+        prop_assert_eq!((attempt.id, attempt.attempt, attempt.deadline), (model.rows[row].id, 1, until), "R10");
+        (model.rows[row].attempts, model.rows[row].begun, model.rows[row].place) = (1, Some(since), Place::Running { until });
+        model.open.push(ModelAttempt {
+            token: attempt.token,
+            rows: vec![row],
+            until,
+            cancelled: None,
+            stuck: false,
+            asked: false,
+            reported: false,
+            uses: vec![attempt.batch],
+        });
+    }
+    self::step(machine, model, now, &Event::Tick { after: 0 })
 }
 
 fn check_out(model: &mut Model, limit: u64, most: u64, out: &[Finished<u64>]) -> Result<(), TestCaseError> {
@@ -446,5 +552,13 @@ proptest! {
     #[test]
     fn machine_and_model_agree(settings in settings(), events in prop::collection::vec(event(), 0..120)) {
         run(settings, &events)?;
+    }
+
+    #[test]
+    fn machine_and_model_agree_where_rows_run_in_stretches(
+        settings in settings(),
+        events in prop::collection::vec(event(), 0..120),
+    ) {
+        run(Settings { gather: None, rate: None, adaptive: false, deadline: None, ..settings }, &events)?;
     }
 }

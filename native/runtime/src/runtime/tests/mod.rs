@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 mod remote;
+mod stretches;
 mod told;
 
 const SOON: Duration = Duration::from_secs(60);

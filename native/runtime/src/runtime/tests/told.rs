@@ -34,7 +34,8 @@ fn one() -> Outcome<Value> {
 /// No row that a drain would hand out waits for anything but the timer.
 fn check(runtime: &Runtime) {
     let state = runtime.lock();
-    let ended = state.has_results() || state.seats.iter().any(|seat| !seat.outbox.is_empty());
+    let in_stretch = state.machine.ended_in_stretch().is_some_and(|ended| state.seats[0].outbox.left_in_stretch() > ended);
+    let ended = in_stretch || state.has_results() || state.seats.iter().any(|seat| !seat.outbox.is_empty());
     let told_in_time = state.tell_by.is_some_and(|by| by <= now() + TOLD && state.alarm.at().is_some_and(|at| at <= by));
     assert!(!ended || state.news || told_in_time, "nobody tells the host");
 }
@@ -45,6 +46,11 @@ enum Step {
     /// The executor takes rows at once.
     Take(u64),
     Begin,
+    /// The executor takes rows as a stretch.
+    TakeStretch(u64),
+    EndInStretch,
+    /// The stretch ends. True: the row in hand goes on.
+    EndStretch(bool),
     /// One of the calls that run.
     End(prop::sample::Index),
     EndAndBegin(prop::sample::Index),
@@ -61,6 +67,9 @@ fn step() -> impl Strategy<Value = Step> {
         4 => Just(Step::Send),
         2 => (1..16u64).prop_map(Step::Take),
         4 => Just(Step::Begin),
+        4 => (1..16u64).prop_map(Step::TakeStretch),
+        6 => Just(Step::EndInStretch),
+        2 => any::<bool>().prop_map(Step::EndStretch),
         4 => any::<prop::sample::Index>().prop_map(Step::End),
         4 => any::<prop::sample::Index>().prop_map(Step::EndAndBegin),
         1 => Just(Step::Turn),
@@ -75,21 +84,33 @@ proptest! {
     #[test]
     fn r14_every_row_that_can_be_drained_is_told_in_time(ordered in any::<bool>(), steps in prop::collection::vec(step(), 1..60)) {
         let (runtime, mut ahead) = ahead(ordered);
-        let (mut id, mut running) = (0, Vec::new());
+        let (mut id, mut running, mut stretch) = (0, Vec::new(), None);
         for step in steps {
             match step {
                 Step::Send => {
                     send(&runtime, id);
                     id += 1;
                 }
-                Step::Take(rows) if !ahead.has_taken() => ahead.take(now(), rows),
-                Step::Begin => running.extend(ahead.next_attempt().map(|begun| begun.token)),
+                Step::Take(rows) if !ahead.has_taken() && stretch.is_none() => ahead.take(now(), rows),
+                Step::Begin if stretch.is_none() => running.extend(ahead.next_attempt().map(|begun| begun.token)),
+                Step::TakeStretch(rows) if stretch.is_none() && !ahead.has_taken() => stretch = ahead.begin_stretch(now(), rows),
+                Step::EndInStretch => {
+                    if let Some(stretch) = stretch.as_mut().filter(|stretch| stretch.row().is_some()) {
+                        ahead.end_in_stretch(stretch, one());
+                    }
+                }
+                Step::EndStretch(goes_on) => {
+                    if let Some(stretch) = stretch.take() {
+                        let token = ahead.end_stretch(&stretch, goes_on);
+                        running.extend(token.filter(|_| goes_on));
+                    }
+                }
                 Step::End(index) if !running.is_empty() => ahead.end(running.swap_remove(index.index(running.len())), one()),
-                Step::EndAndBegin(index) if !running.is_empty() => {
+                Step::EndAndBegin(index) if !running.is_empty() && stretch.is_none() => {
                     let ended = running.swap_remove(index.index(running.len()));
                     running.extend(ahead.end_and_next(ended, one()).map(|begun| begun.token));
                 }
-                Step::Turn => {
+                Step::Turn if stretch.is_none() => {
                     _ = ahead.end_turn();
                     ahead.begin_turn(&mut Orders::default());
                 }
@@ -97,7 +118,7 @@ proptest! {
                 Step::Look => _ = runtime.statistics(),
                 Step::Tick(microseconds) => runtime.tick(now() + microseconds * 1000),
                 Step::Cancel(row) => runtime.cancel(row, 3),
-                Step::Take(_) | Step::End(_) | Step::EndAndBegin(_) => {}
+                Step::Take(_) | Step::Begin | Step::TakeStretch(_) | Step::End(_) | Step::EndAndBegin(_) | Step::Turn => {}
             }
             check(&runtime);
         }
