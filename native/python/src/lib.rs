@@ -84,7 +84,6 @@ use arroyo_udf_plugin::runtime::Runtime;
 use arroyo_udf_plugin::signature::Signature;
 use arroyo_udf_plugin::threads;
 use arroyo_udf_plugin::timer;
-use asyncio::parker;
 use interpreter::Interpreter;
 use object::{none, Owned};
 use pyo3_ffi::*;
@@ -286,7 +285,7 @@ const fn fast(name: &'static CStr, function: PyCFunctionFast) -> PyMethodDef {
     }
 }
 
-static mut METHODS: [PyMethodDef; 47] = [
+static mut METHODS: [PyMethodDef; 46] = [
     method(c"described", described::described, METH_O),
     method(c"register", registry::register, METH_VARARGS),
     method(c"open_arroyo", imported::open_arroyo, METH_O),
@@ -297,7 +296,6 @@ static mut METHODS: [PyMethodDef; 47] = [
     method(c"work", process::work, METH_NOARGS),
     method(c"schema", pyarrow::schema, METH_O),
     fast(c"settle", pyarrow::settle),
-    method(c"parker", parker::parker, METH_O),
     method(c"watch", asyncio::watch, METH_NOARGS),
     method(c"know_thread", know_thread, METH_NOARGS),
     method(c"forget_thread", forget_thread, METH_NOARGS),

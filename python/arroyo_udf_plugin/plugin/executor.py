@@ -6,7 +6,7 @@ How a row gets to its coroutine and back (the other half is native/python/src/as
   calls `turn`.
 - `turn` lets idle *slots* go on. A slot is one long-lived Task: it takes attempt after attempt from the runtime, so
   a row needs no Task of its own, and a function that never suspends needs one slot for all of its rows. Values are
-  converted, and coroutines run, in native code: the Task awaits the `Slot`, which yields what its call yields.
+  converted, and calls run, in native code: the `Slot` is the Task's coroutine, and yields what its call yields.
 - A slot that finds no attempt parks on its `Parker`; `fire()` steps it at once.
 - A call that leaves a mark on its Task (a context variable, a reference, a cancellation) spends the slot: it ends, and
   a new one takes its place. So a call never meets another one's marks, as if each had a Task of its own.
@@ -46,7 +46,6 @@ from .._native import (
     forget_thread,
     frame,
     know_thread,
-    parker,
     watch,
 )
 from .forked import end
@@ -169,8 +168,9 @@ def _after_fork() -> None:
 
 
 def _end_suspended(frame: types.FrameType, event: str, _: object) -> None:
-    """Ends the child when its Task hands over to the loop: that is a return to a profile function."""
-    if event == "return" and frame.f_code in (_Server.work.__code__, _Server.live.__code__):
+    """Ends the child when the Context's Task hands over to the loop: that is a return to a profile function. For calls the
+    slot does so."""
+    if event == "return" and frame.f_code is _Server.live.__code__:
         end(None)
 
 
@@ -321,6 +321,8 @@ class _Server:
             self.executor.set_context(self.context)
         self.executor.set_clean(self.clean)
         self.executor.set_schedule(lambda: self.loop.call_soon(self.turn))
+        self.executor.set_idle(self.idle)
+        self.executor.set_slot_ended(self.slot_ended)
         self.loop.add_reader(self.executor.fileno(), self.turn)
         self.turn()
 
@@ -418,29 +420,17 @@ class _Server:
     def add_slot(self) -> None:
         context = self.clean.copy()
         slot = self.executor.slot(context)
-        task = _SlotTask(self.work(slot), loop=self.loop, name=self.name, context=context)
+        task = _SlotTask(slot, loop=self.loop, name=self.name, context=context)
         task.touched = slot.touch
         slot.attach(task)
         self.slots.add(task)
 
-    async def work(self, slot: Slot) -> None:
-        """Runs attempts until a call spends the slot, or the runtime closes."""
-        own = parker(self.loop)
-        try:
-            while True:
-                await slot
-                if slot.is_spent() or self.closing:
-                    return
-                self.idle.append(own)
-                await own
-        except asyncio.CancelledError:
-            pass  # while parked: user code cancels all Tasks of the loop
-        finally:
-            task = slot.detach()
-            self.slots.discard(task)
-            self.stuck.discard(task)
-            if not self.closing and self.executor.may_start():
-                self.add_slot()
+    def slot_ended(self, task: asyncio.Task[None]) -> None:
+        """A call has spent the slot of this Task, or the runtime closes."""
+        self.slots.discard(task)
+        self.stuck.discard(task)
+        if not self.closing and self.executor.may_start():
+            self.add_slot()
 
 
 async def awaited(awaitable: Awaitable[Any]) -> Any:

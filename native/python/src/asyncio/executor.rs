@@ -75,8 +75,14 @@ pub struct AsyncioExecutor {
     context: Option<Owned>,
     /// Calling it makes the loop call `turn` soon.
     schedule: Option<Owned>,
+    /// A list: here a slot without an attempt puts its Parker.
+    idle: Option<Owned>,
+    /// Called with the Task of a slot that has ended.
+    slot_ended: Option<Owned>,
     /// The context variables that each call starts with.
     clean: Option<Owned>,
+    /// The runtime is settled: slots without an attempt end.
+    pub(super) closing: bool,
     in_turn: bool,
     turn_scheduled: bool,
     slice: TimeSlice,
@@ -113,7 +119,10 @@ pub unsafe fn new(function: &Arc<PythonFunction>, runtime: Arc<Runtime>) -> Opti
         eventfd,
         context: None,
         schedule: None,
+        idle: None,
+        slot_ended: None,
         clean: None,
+        closing: false,
         in_turn: false,
         turn_scheduled: false,
         slice: TimeSlice::new(SLICE),
@@ -145,6 +154,21 @@ impl AsyncioExecutor {
     /// The context variables that each call starts with; null after the end.
     pub(super) fn clean(&self) -> *mut PyObject {
         self.clean.as_ref().map_or(null_mut(), Owned::ptr)
+    }
+
+    /// Puts a Parker into the list of idle ones. False: an exception is set.
+    ///
+    /// # Safety
+    /// The GIL is held.
+    pub(super) unsafe fn is_idle(&self, parker: &Owned) -> bool {
+        // SAFETY: passed on.
+        self.idle.as_ref().is_none_or(|idle| unsafe { PyList_Append(idle.ptr(), parker.ptr()) } == 0)
+    }
+
+    /// What to call with the Task of a slot that has ended.
+    pub(super) fn slot_ended(&self) -> Option<Owned> {
+        // SAFETY: the GIL is held, as for all that uses the executor.
+        self.slot_ended.as_ref().map(|call| unsafe { Owned::borrowed(call.ptr()) })
     }
 
     /// Whether `slot` may start another attempt in this turn. If another slot has started one since, this slot has waited;
@@ -259,6 +283,14 @@ method! {
     fn set_schedule(this: AsyncioExecutor, schedule) { (*this).schedule = Some(Owned::borrowed(schedule)); none() }
 }
 method! {
+    /// set_idle(idle: list[Parker]): here slots without an attempt put their Parkers.
+    fn set_idle(this: AsyncioExecutor, idle) { (*this).idle = Some(Owned::borrowed(idle)); none() }
+}
+method! {
+    /// set_slot_ended(slot_ended): called with the Task of each slot that has ended.
+    fn set_slot_ended(this: AsyncioExecutor, slot_ended) { (*this).slot_ended = Some(Owned::borrowed(slot_ended)); none() }
+}
+method! {
     /// set_clean(context): the context variables that each call starts with; each slot gets a copy.
     fn set_clean(this: AsyncioExecutor, clean) { (*this).clean = Some(Owned::borrowed(clean)); none() }
 }
@@ -325,6 +357,7 @@ method! {
         if after == After::Again {
             (*this).schedule_turn();
         }
+        (*this).closing |= after == After::Settled;
         PyBool_FromLong((after == After::Settled).into())
     }
 }
@@ -348,6 +381,8 @@ method! {
     /// closed(text: str | None): the executor has ended; the text says why the Context's close failed.
     fn closed(this: AsyncioExecutor, why) {
         (*this).schedule = None;
+        (*this).idle = None;
+        (*this).slot_ended = None;
         (*this).clean = None;
         (*this).context = None;
         (*this).converted = None;
@@ -373,6 +408,8 @@ pub(super) unsafe fn add_type(module: *mut PyObject, further: &[Method]) -> bool
         (c"context_class", context_class, METH_NOARGS),
         (c"set_context", set_context, METH_O),
         (c"set_schedule", set_schedule, METH_O),
+        (c"set_idle", set_idle, METH_O),
+        (c"set_slot_ended", set_slot_ended, METH_O),
         (c"set_clean", set_clean, METH_O),
         (c"allowed_in_flight", allowed_in_flight, METH_NOARGS),
         (c"begin_turn", begin_turn, METH_NOARGS),

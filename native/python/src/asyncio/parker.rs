@@ -1,73 +1,48 @@
-//! `Parker`: an idle Task waits on it, over and over. To asyncio it looks like a Future (`_asyncio_future_blocking`,
-//! `add_done_callback`, `result`). Unlike a Future, one Parker serves many waits, and `fire()` steps the waiting Task at once
-//! instead of in the loop's next turn.
+//! `Parker`: an idle slot yields it to its Task, over and over, and the Task waits. To asyncio it looks like a Future
+//! (`_asyncio_future_blocking`, `add_done_callback`, `result`). Unlike a Future, one Parker serves many waits, and `fire()`
+//! steps the waiting Task at once instead of in the loop's next turn.
 //!
 //! Assumes: only the loop's thread uses it, with the GIL held.
 
 use crate::gil::vectorcall;
 use crate::heap::{method, Body, Instance};
 use crate::object::{none, raise, Owned};
-use crate::state;
+use crate::state::{self, State};
 use pyo3_ffi::*;
-use std::ffi::{c_char, c_void, CStr};
+use std::ffi::{c_char, CStr};
 use std::mem::offset_of;
 use std::ptr::null_mut;
 
 pub struct Parker {
     /// `_asyncio_future_blocking`: set when the Task is about to wait; the Task resets it.
     blocking: c_char,
-    parked: bool,
     event_loop: Owned,
     callback: Option<Owned>,
     context: Option<Owned>,
 }
 
-/// parker(loop) -> Parker
-pub unsafe extern "C" fn parker(module: *mut PyObject, event_loop: *mut PyObject) -> *mut PyObject {
-    // SAFETY: called by Python with the GIL.
+/// A Parker for a Task of this loop. None: an exception is set.
+///
+/// # Safety
+/// The GIL is held; the loop is valid.
+pub(super) unsafe fn new(state: &State, event_loop: Owned) -> Option<Owned> {
+    // SAFETY: passed on.
+    unsafe { state.parker.make(Parker { blocking: 0, event_loop, callback: None, context: None }) }
+}
+
+/// What a Task gets that is to wait: a new reference.
+///
+/// # Safety
+/// The GIL is held; the object is a Parker.
+pub(super) unsafe fn park(parker: &Owned) -> *mut PyObject {
+    // SAFETY: passed on.
     unsafe {
-        let body = Parker { blocking: 0, parked: false, event_loop: Owned::borrowed(event_loop), callback: None, context: None };
-        state::of(module).parker.make(body).map_or(null_mut(), Owned::into_ptr)
+        (*Parker::of(parker.ptr())).blocking = 1;
+        Owned::borrowed(parker.ptr()).into_ptr()
     }
 }
 
 // Python calls each of these with the GIL and an object of this type.
-
-unsafe extern "C" fn am_await(this: *mut PyObject) -> *mut PyObject {
-    // SAFETY: see above.
-    unsafe {
-        (*Parker::of(this)).parked = false;
-        Owned::borrowed(this).into_ptr()
-    }
-}
-
-/// Yields itself once, then returns None.
-unsafe extern "C" fn am_send(this: *mut PyObject, _value: *mut PyObject, result: *mut *mut PyObject) -> PySendResult {
-    // SAFETY: see above; `result` is writable.
-    unsafe {
-        let parker = Parker::of(this);
-        if (*parker).parked {
-            *result = none();
-            return PySendResult::PYGEN_RETURN;
-        }
-        (*parker).parked = true;
-        (*parker).blocking = 1;
-        *result = Owned::borrowed(this).into_ptr();
-        PySendResult::PYGEN_NEXT
-    }
-}
-
-unsafe extern "C" fn iternext(this: *mut PyObject) -> *mut PyObject {
-    let mut result = null_mut();
-    // SAFETY: see above. Without a value and an exception, null means the end.
-    unsafe {
-        if let PySendResult::PYGEN_NEXT = am_send(this, null_mut(), &mut result) {
-            return result;
-        }
-        Py_DECREF(result);
-    }
-    null_mut()
-}
 
 method! {
     /// get_loop() -> AbstractEventLoop
@@ -156,13 +131,7 @@ pub(super) unsafe fn add_type(module: *mut PyObject) -> bool {
                 (c"add_done_callback", add_done_callback, KEYWORDS),
                 (c"fire", fire, METH_NOARGS),
             ],
-            &[
-                PyType_Slot { slot: Py_am_await, pfunc: am_await as *mut c_void },
-                PyType_Slot { slot: Py_am_send, pfunc: am_send as *mut c_void },
-                PyType_Slot { slot: Py_tp_iter, pfunc: PyObject_SelfIter as *mut c_void },
-                PyType_Slot { slot: Py_tp_iternext, pfunc: iternext as *mut c_void },
-                PyType_Slot { slot: Py_tp_members, pfunc: (&raw const MEMBERS.0).cast_mut().cast() },
-            ],
+            &[PyType_Slot { slot: Py_tp_members, pfunc: (&raw const MEMBERS.0).cast_mut().cast() }],
         )
     }
 }

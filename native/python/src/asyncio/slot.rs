@@ -1,14 +1,16 @@
 //! `Slot`: one long-lived Task takes attempt after attempt through it.
 //!
-//! The Task awaits the slot. Each time the Task is resumed, the slot resumes the call of its attempt; if the call ends, the
-//! slot reports it and starts the next ones, until a call suspends: then the slot yields what the call has yielded. It
-//! returns None when there is nothing to start in this turn. So no Python code of ours runs for a row.
+//! The slot is the Task's coroutine. Each time the Task is resumed, the slot resumes the call of its attempt; if the call
+//! ends, the slot reports it and starts the next ones, until a call suspends: then the slot yields what the call has yielded.
+//! When there is nothing to start in this turn, it yields its Parker; when it is spent, or the runtime settled, it ends. So
+//! no Python code of ours runs for a row.
 //!
 //! Guarantees: a call that leaves a mark on its Task (a context variable, a reference) spends the slot, so no later call sees
 //! the mark (R11). What the Task is sent or is thrown reaches the call, as if the Task awaited it.
 //! Assumes: as `executor`; only its own Task resumes a slot.
 
 use super::executor::AsyncioExecutor;
+use super::parker;
 use crate::call_info::{self, CurrentCall};
 use crate::calls::{call_row, Called};
 use crate::forked::came_back;
@@ -46,6 +48,8 @@ pub struct Slot {
     micro_batch: MicroBatch,
     /// The coroutine of a call that has suspended.
     call: Option<Owned>,
+    /// What the Task waits for while there is no attempt.
+    parker: Option<Owned>,
 }
 
 /// How a call has come back.
@@ -417,6 +421,7 @@ method! {
             spent: false,
             micro_batch: MicroBatch::default(),
             call: None,
+            parker: None,
         };
         AsyncioExecutor::function(this).state.slot.make(body).map_or(null_mut(), Owned::into_ptr)
     }
@@ -426,15 +431,16 @@ pub(super) const NEW: Method = (c"slot", new_slot, METH_O);
 
 method! {
     /// attach(task): the Task that this slot belongs to.
-    fn attach(this: Slot, task) { (*this).task = Some(Owned::borrowed(task)); none() }
-}
-method! {
-    /// detach() -> Task: at its end.
-    fn detach(this: Slot, _a) {
-        if let Some(token) = (*this).token.take() {
-            (*Slot::executor(this)).attempt_ends(token); // Python itself failed: the table must not keep the Task
+    fn attach(this: Slot, task) {
+        let Some(get_loop) = Owned::new(PyObject_GetAttrString(task, c"get_loop".as_ptr())) else { return null_mut() };
+        let Some(event_loop) = Owned::new(PyObject_CallNoArgs(get_loop.ptr())) else { return null_mut() };
+        let function = AsyncioExecutor::function(Slot::executor(this));
+        (*this).parker = parker::new(&function.state, event_loop);
+        if (*this).parker.is_none() {
+            return null_mut();
         }
-        (*this).task.take().map_or_else(|| none(), Owned::into_ptr)
+        (*this).task = Some(Owned::borrowed(task));
+        none()
     }
 }
 method! {
@@ -442,25 +448,91 @@ method! {
     fn touch(this: Slot, _a) { (*this).spent = true; none() }
 }
 method! {
-    /// is_spent() -> bool: whether the Task must end, and another one take its place.
-    fn is_spent(this: Slot, _a) { PyBool_FromLong((*this).spent.into()) }
+    /// send(value): as a coroutine's.
+    fn send_in(this: Slot, value) { resumed(this, |call| send(call, value)).or_stop() }
 }
 method! {
-    /// throw(*exception): resumes the call with an exception, as a coroutine's `throw`.
+    /// throw(*exception): as a coroutine's. A slot without a call ends: some code cancels all Tasks of the loop.
     fn throw_in(this: Slot, arguments) {
-        let yielded = resume(this, |call| throw(call, arguments));
-        if yielded.is_null() && PyErr_Occurred().is_null() {
-            PyErr_SetNone(PyExc_StopIteration);
-        }
-        yielded
+        let step = if (*this).call.is_some() { resumed(this, |call| throw(call, arguments)) } else { end_slot(this) };
+        step.or_stop()
     }
 }
 method! {
-    /// close(): ends the call, as a coroutine's `close`.
+    /// close(): as a coroutine's.
     fn close(this: Slot, _a) {
-        let Some(call) = (*this).call.take() else { return none() };
-        let Some(close) = Owned::new(PyObject_GetAttrString(call.ptr(), c"close".as_ptr())) else { return null_mut() };
-        gil::vectorcall(close.ptr(), null(), 0, null_mut())
+        if let Some(call) = (*this).call.take() {
+            let Some(close) = Owned::new(PyObject_GetAttrString(call.ptr(), c"close".as_ptr())) else { return null_mut() };
+            if Owned::new(gil::vectorcall(close.ptr(), null(), 0, null_mut())).is_none() {
+                return null_mut();
+            }
+        }
+        match end_slot(this) {
+            Step::Failed => null_mut(),
+            _ => none(),
+        }
+    }
+}
+
+/// How a slot has gone on.
+enum Step {
+    /// It yields this: a new reference.
+    Yielded(*mut PyObject),
+    Over,
+    /// An exception is set.
+    Failed,
+}
+
+impl Step {
+    /// As the answer of a coroutine's method: the end is a StopIteration.
+    unsafe fn or_stop(self) -> *mut PyObject {
+        match self {
+            Step::Yielded(yielded) => yielded,
+            Step::Over => {
+                // SAFETY: the GIL is held.
+                unsafe { PyErr_SetNone(PyExc_StopIteration) };
+                null_mut()
+            }
+            Step::Failed => null_mut(),
+        }
+    }
+}
+
+/// The Task is resumed: resumes the call by `resume`, goes on with further ones, and parks when there are none.
+#[inline]
+unsafe fn resumed(slot: *mut Slot, resume_call: impl FnOnce(*mut PyObject) -> Came) -> Step {
+    // SAFETY: see above.
+    unsafe {
+        let yielded = resume(slot, resume_call);
+        if !yielded.is_null() {
+            return Step::Yielded(yielded);
+        }
+        let executor = Slot::executor(slot);
+        match &(*slot).parker {
+            Some(parker) if !(*slot).spent && !(*executor).closing => {
+                if !(*executor).is_idle(parker) {
+                    return Step::Failed;
+                }
+                Step::Yielded(parker::park(parker))
+            }
+            _ => end_slot(slot),
+        }
+    }
+}
+
+/// The slot ends, and with it its Task.
+unsafe fn end_slot(slot: *mut Slot) -> Step {
+    // SAFETY: see above.
+    unsafe {
+        (*slot).parker = None;
+        if let Some(token) = (*slot).token.take() {
+            (*Slot::executor(slot)).attempt_ends(token); // Python itself failed: the table must not keep the Task
+        }
+        let (Some(task), Some(slot_ended)) = ((*slot).task.take(), (*Slot::executor(slot)).slot_ended()) else { return Step::Over };
+        match Owned::new(gil::vectorcall(slot_ended.ptr(), &task.ptr(), 1, null_mut())) {
+            Some(_) => Step::Over,
+            None => Step::Failed,
+        }
     }
 }
 
@@ -469,22 +541,23 @@ unsafe extern "C" fn am_await(this: *mut PyObject) -> *mut PyObject {
     unsafe { Owned::borrowed(this).into_ptr() }
 }
 
-/// Resumes the call with a value.
+/// Resumes the slot with a value.
 unsafe extern "C" fn am_send(this: *mut PyObject, value: *mut PyObject, result: *mut *mut PyObject) -> PySendResult {
     // SAFETY: as above; `result` is writable.
     unsafe {
-        *result = resume(Slot::of(this), |call| send(call, value));
-        if !(*result).is_null() {
-            return PySendResult::PYGEN_NEXT;
-        }
-        *result = none();
-        PySendResult::PYGEN_RETURN
+        let (answer, how) = match resumed(Slot::of(this), |call| send(call, value)) {
+            Step::Yielded(yielded) => (yielded, PySendResult::PYGEN_NEXT),
+            Step::Over => (none(), PySendResult::PYGEN_RETURN),
+            Step::Failed => (null_mut(), PySendResult::PYGEN_ERROR),
+        };
+        *result = answer;
+        how
     }
 }
 
 unsafe extern "C" fn iternext(this: *mut PyObject) -> *mut PyObject {
-    // SAFETY: as above. Without a value and an exception, null means the end.
-    unsafe { resume(Slot::of(this), |call| send(call, Py_None())) }
+    // SAFETY: as above.
+    unsafe { resumed(Slot::of(this), |call| send(call, Py_None())).or_stop() }
 }
 
 /// A coroutine has these two attributes: who follows what a Task waits for comes to the call.
@@ -519,9 +592,8 @@ pub(super) unsafe fn add_type(module: *mut PyObject) -> bool {
             c"arroyo_udf_plugin._native.Slot",
             &[
                 (c"attach", attach, METH_O),
-                (c"detach", detach, METH_NOARGS),
                 (c"touch", touch, METH_NOARGS),
-                (c"is_spent", is_spent, METH_NOARGS),
+                (c"send", send_in, METH_O),
                 (c"throw", throw_in, METH_VARARGS),
                 (c"close", close, METH_NOARGS),
             ],
