@@ -27,6 +27,11 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
     /// If rows share calls, this looks rows up first: they may end, and there may be no attempt to open although
     /// `can_start` held.
     pub fn start(&mut self, now: u64) -> Option<Start<B>> {
+        self.start_for(now, now)
+    }
+
+    /// As `start`, for a call that begins a little later: its timeout counts from `begins`.
+    pub fn start_for(&mut self, now: u64, begins: u64) -> Option<Start<B>> {
         self.now = now;
         if self.has_to_look_up() {
             self.look_up(now);
@@ -44,15 +49,15 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
                 row
             }
         };
-        Some(self.open_attempt(now, first, further))
+        Some(self.open_attempt(now, begins, first, further))
     }
 
-    /// Opens the attempt of a row, and of the further rows of a micro-batch. Its timeout counts from `now`.
+    /// Opens the attempt of a row, and of the further rows of a micro-batch. Its timeout counts from `begins`.
     #[inline]
-    pub(super) fn open_attempt(&mut self, now: u64, first: u32, further: Vec<u32>) -> Start<B> {
+    pub(super) fn open_attempt(&mut self, now: u64, begins: u64, first: u32, further: Vec<u32>) -> Start<B> {
         self.next_generation = self.next_generation.wrapping_add(1);
         let generation = self.next_generation;
-        let timeout = self.settings.timeout.map_or(u64::MAX, |timeout| now.saturating_add(timeout));
+        let timeout = self.settings.timeout.map_or(u64::MAX, |timeout| begins.saturating_add(timeout));
         let slot = self.attempts.insert(|| AttemptRecord {
             generation,
             id: self.rows[first].id,

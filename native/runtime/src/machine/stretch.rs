@@ -129,7 +129,7 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
             let row = self.begin(batch, next);
             self.rows[row].begun = since;
             next += 1;
-            self.open_attempt(begun, row, Vec::new())
+            self.open_attempt(now, begun, row, Vec::new())
         });
         self.counts.queued += to - next;
         match self.spans.front_mut() {

@@ -53,14 +53,15 @@ impl State {
         }
     }
 
-    /// Tells the machine when calls began: the executor is about to take further rows. The first one began as it was taken.
-    fn begin_calls(&mut self, seat: usize) {
+    /// Tells the machine when calls began, if that was more than a tick after their rows were taken, at `took`: the executor is
+    /// about to take further rows.
+    fn begin_calls(&mut self, seat: usize, took: u64) {
         let SeatState { taken, outbox, .. } = &mut self.seats[seat];
         for (place, token) in taken.drain(..).enumerate().skip(1) {
             match (outbox.begun(place), &mut self.remote) {
                 (Some(since), Some(remote)) => remote.call_began(token, since),
-                (Some(since), None) => self.machine.call_began(token, since + tick()),
-                (None, _) => {}
+                (Some(since), None) if since > took => self.machine.call_began(token, since + tick()),
+                _ => {}
             }
         }
         outbox.forget_begun();
@@ -237,7 +238,8 @@ impl Ahead {
 
     /// Takes a fair part of the rows that may start, `rows` at most: others may be free for the rest.
     pub(super) fn take(&mut self, now: u64, rows: u64) {
-        (self.took, self.rows) = (now, rows);
+        let took = std::mem::replace(&mut self.took, now);
+        self.rows = rows;
         let mut state = self.seat.lock();
         state.break_off(); // a call that runs an event loop of its own comes here while its row is in hand
         let seat = self.seat.number();
@@ -248,12 +250,14 @@ impl Ahead {
             state.take_outcomes();
         }
         let now = state.not_back(now);
-        state.begin_calls(seat);
+        state.begin_calls(seat, took);
         let allowed = u64::from(state.machine.settings().allowed_in_flight) / shares;
         let waiting = state.remote.as_ref().map_or_else(|| state.machine.counts().queued, |remote| remote.waiting());
         let rows = (waiting / shares).min(allowed).min(self.rows).clamp(1, self.most);
         for place in 0..rows as usize {
-            let Some(attempt) = state.start(now, seat) else { break };
+            // The first call begins now; of the others it is known within a tick.
+            let begins = if place == 0 { now } else { now + tick() };
+            let Some(attempt) = state.start(now, begins, seat) else { break };
             state.seats[seat].taken.push(attempt.token);
             self.taken.push_back((Some(place), attempt));
         }

@@ -249,7 +249,7 @@ impl Seat {
         if !state.can_start() {
             self.take_in(&mut state);
         }
-        let attempt = state.start(now, self.number);
+        let attempt = state.start(now, now, self.number);
         self.keep_time(&mut state);
         if attempt.is_some() {
             self.wake_for_more(state);
@@ -302,10 +302,10 @@ impl Seat {
 }
 
 impl State {
-    /// Starts the next attempt, at a seat. The caller keeps the time.
-    pub(super) fn start(&mut self, now: u64, seat: usize) -> Option<Attempt> {
+    /// Starts the next attempt, at a seat; its call begins at `begins`. The caller keeps the time.
+    pub(super) fn start(&mut self, now: u64, begins: u64, seat: usize) -> Option<Attempt> {
         let timeout = self.machine.settings().timeout;
-        let attempt = self.remote.as_mut().map_or_else(|| self.machine.start(now), |remote| remote.start(now, timeout));
+        let attempt = self.remote.as_mut().map_or_else(|| self.machine.start_for(now, begins), |remote| remote.start(now, timeout));
         if self.machine.settings().share.is_some() && self.has_results() {
             self.tell_soon(); // rows have ended without a call
         }

@@ -299,13 +299,14 @@ fn r6_the_timeout_of_a_row_that_was_taken_ahead_begins_with_its_call() {
     ahead.take(start, 16);
     let first = ahead.next_attempt().unwrap();
     assert_eq!((ahead.counts().running, first.deadline), (3, start + HOUR));
-    ahead.tick(start + HOUR);
+    let over = start + HOUR + tick();
+    ahead.tick(over);
     assert_eq!(ahead.counts().timed_out, 1, "the first has had its time, the others have not begun");
     let second = ahead.next_attempt().unwrap();
     assert!((start + HOUR..start + 2 * HOUR).contains(&second.deadline), "counted from its beginning");
-    ahead.tick(start + 2 * HOUR - 1);
+    ahead.tick(over + HOUR - 1);
     assert_eq!(ahead.counts().timed_out, 1);
-    ahead.tick(start + 2 * HOUR);
+    ahead.tick(over + HOUR);
     ahead.tick(now() + 2 * HOUR);
     assert_eq!(ahead.counts().timed_out, 2, "the third has not begun");
     assert!(ahead.next_attempt().is_some());
