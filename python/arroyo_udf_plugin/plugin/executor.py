@@ -241,18 +241,23 @@ def blocked() -> str | None:
 class _SlotTask(asyncio.Task[None]):
     """The Task of a slot. A change to it that would outlast the call spends the slot."""
 
-    touched: Callable[[], object]
+    __slots__ = ()
+
+    def touch(self) -> None:
+        slot = self.get_coro()
+        assert isinstance(slot, Slot)
+        slot.touch()
 
     def cancel(self, msg: Any | None = None) -> bool:
-        self.touched()
+        self.touch()
         return super().cancel(msg)
 
     def add_done_callback(self, fn: Callable[[Any], object], /, *, context: Context | None = None) -> None:
-        self.touched()
+        self.touch()
         super().add_done_callback(fn, context=context)
 
     def set_name(self, value: object, /) -> None:
-        self.touched()
+        self.touch()
         super().set_name(value)
 
 
@@ -269,7 +274,7 @@ class _Server:
         self.clean = Context()  # each call starts from a copy
         self.clean.run(_owner.set, self.of_calls)
         self.idle: list[Parker] = []
-        self.slots: set[asyncio.Task[None]] = set()
+        self.slots = 0
         self.stuck: set[asyncio.Task[None]] = set()
         self.most_slots = executor.allowed_in_flight()
         self.closing = False
@@ -355,8 +360,8 @@ class _Server:
         """Cancels the Tasks that the owner has left running; waits a second for them. Returns their number."""
         count = 0
         until = time.monotonic() + LEFT_SECONDS
-        known: set[asyncio.Task[Any]] = {_current_task(), *self.slots, *self.stuck}
-        while left := {task for task in asyncio.all_tasks() - known if _context_of(task).get(_owner) is owner}:
+        known: set[asyncio.Task[Any]] = {_current_task()}
+        while left := {task for task in asyncio.all_tasks() - known if self.is_left(task, owner)}:
             known |= left  # Tasks that they make while they end come next
             count += len(left)
             for task in left:
@@ -366,6 +371,10 @@ class _Server:
             except asyncio.CancelledError:  # they may cancel this Task, too
                 _current_task().uncancel()
         return count
+
+    def is_left(self, task: asyncio.Task[Any], owner: object) -> bool:
+        """Whether the owner has left this Task running."""
+        return not isinstance(task, _SlotTask) and _context_of(task).get(_owner) is owner
 
     # ---- Rows ----
 
@@ -385,7 +394,7 @@ class _Server:
                 idle.pop().fire()
             if executor.may_start():
                 # All slots are busy. Double them from turn to turn, because a function that rarely suspends needs few.
-                for _ in range(min(max(1, len(self.slots)), self.most_slots - len(self.slots))):
+                for _ in range(min(max(1, self.slots), self.most_slots - self.slots)):
                     self.add_slot()
             if executor.end_turn():
                 self.closing = True
@@ -405,7 +414,7 @@ class _Server:
 
         late: its cancellation reaches it only now, because the loop was blocked, or had no processor.
         """
-        self.slots.discard(task)
+        self.slots -= 1
         self.stuck.add(task)
         if late:
             self.loop.call_later(GRACE_SECONDS, self.report_stuck, task, row)
@@ -421,14 +430,15 @@ class _Server:
         context = self.clean.copy()
         slot = self.executor.slot(context)
         task = _SlotTask(slot, loop=self.loop, name=self.name, context=context)
-        task.touched = slot.touch
         slot.attach(task)
-        self.slots.add(task)
+        self.slots += 1
 
     def slot_ended(self, task: asyncio.Task[None]) -> None:
         """A call has spent the slot of this Task, or the runtime closes."""
-        self.slots.discard(task)
-        self.stuck.discard(task)
+        if task in self.stuck:
+            self.stuck.discard(task)
+        else:
+            self.slots -= 1
         if not self.closing and self.executor.may_start():
             self.add_slot()
 

@@ -58,13 +58,13 @@ impl Executor for Watched {
     }
 }
 
-/// An entry of the table of running attempts.
+/// An entry of the table of running attempts, which has one for each row in flight.
 #[derive(Clone, Copy)]
 struct Running {
-    /// None: no attempt runs.
-    token: Option<Token>,
-    /// The Task of the attempt's slot. Borrowed: the slot keeps it while the attempt runs.
+    /// The Task of the attempt's slot. Borrowed: the slot keeps it while the attempt runs. Null: no attempt runs.
     task: *mut PyObject,
+    /// Of the attempt's token.
+    generation: u32,
     is_cancelled: bool,
 }
 
@@ -191,15 +191,15 @@ impl AsyncioExecutor {
         self.row_starts(slot);
         let index = token.index();
         if self.running.len() <= index {
-            self.running.resize(index + 1, Running { token: None, task: null_mut(), is_cancelled: false });
+            self.running.resize(index + 1, Running { task: null_mut(), generation: 0, is_cancelled: false });
         }
-        self.running[index] = Running { token: Some(token), task, is_cancelled: false };
+        self.running[index] = Running { task, generation: token.generation(), is_cancelled: false };
     }
 
     /// Forgets an attempt that runs no more.
     #[inline]
     pub(super) fn attempt_ends(&mut self, token: Token) {
-        self.running[token.index()].token = None;
+        self.running[token.index()].task = null_mut();
     }
 
     /// Whether the Task was asked to cancel this attempt, which runs.
@@ -209,7 +209,7 @@ impl AsyncioExecutor {
 
     /// The entry of an attempt. None: it runs no more, and another one may have its place.
     fn entry(&mut self, token: Token) -> Option<&mut Running> {
-        self.running.get_mut(token.index()).filter(|entry| entry.token == Some(token))
+        self.running.get_mut(token.index()).filter(|entry| !entry.task.is_null() && entry.generation == token.generation())
     }
 
     /// Makes the loop call `turn` soon, once.

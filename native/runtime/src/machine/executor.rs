@@ -75,10 +75,10 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
             adaptive.begin(now, slot, in_flight);
         }
         let FurtherRow { id, attempt, batch, row } = self.run(first, slot);
-        let mut deadline = self.rows[first].deadline;
+        let mut deadline = self.deadline(first);
         let mut others = Vec::with_capacity(further.len());
         for row in further {
-            deadline = deadline.max(self.rows[row].deadline);
+            deadline = deadline.max(self.deadline(row));
             others.push(self.run(row, slot));
         }
         let token = Token { slot, generation };

@@ -3,18 +3,35 @@
 //! nothing.
 
 use super::slab::Slab;
+use std::num::NonZeroU32;
 
 /// A record's place in a list, and its time.
 #[derive(Debug, Clone, Copy)]
 pub struct Link {
     at: u64,
-    before: Option<u32>,
-    behind: Option<u32>,
+    before: Neighbour,
+    behind: Neighbour,
+}
+
+/// The record beside another one. In four bytes, because there is one record for each attempt.
+#[derive(Debug, Clone, Copy, Default)]
+struct Neighbour(Option<NonZeroU32>);
+
+impl From<Option<u32>> for Neighbour {
+    fn from(key: Option<u32>) -> Neighbour {
+        Neighbour(key.map(|key| NonZeroU32::MIN.saturating_add(key)))
+    }
+}
+
+impl Neighbour {
+    fn key(self) -> Option<u32> {
+        self.0.map(|number| number.get() - 1)
+    }
 }
 
 impl Link {
     pub fn at(at: u64) -> Link {
-        Link { at, before: None, behind: None }
+        Link { at, before: Neighbour::default(), behind: Neighbour::default() }
     }
 }
 
@@ -33,28 +50,28 @@ impl List {
         let at = records[key].link().at;
         let (mut before, mut behind) = (self.last, None);
         while let Some(later) = before.filter(|&before| records[before].link().at > at) {
-            (before, behind) = (records[later].link().before, Some(later));
+            (before, behind) = (records[later].link().before.key(), Some(later));
         }
-        *records[key].link() = Link { at, before, behind };
+        *records[key].link() = Link { at, before: before.into(), behind: behind.into() };
         match before {
-            Some(before) => records[before].link().behind = Some(key),
+            Some(before) => records[before].link().behind = Some(key).into(),
             None => self.first = Some(key),
         }
         match behind {
-            Some(behind) => records[behind].link().before = Some(key),
+            Some(behind) => records[behind].link().before = Some(key).into(),
             None => self.last = Some(key),
         }
     }
 
     pub fn remove<T: Linked>(&mut self, records: &mut Slab<T>, key: u32) {
         let Link { before, behind, .. } = *records[key].link();
-        match before {
-            Some(before) => records[before].link().behind = behind,
-            None => self.first = behind,
+        match before.key() {
+            Some(record) => records[record].link().behind = behind,
+            None => self.first = behind.key(),
         }
-        match behind {
-            Some(behind) => records[behind].link().before = before,
-            None => self.last = before,
+        match behind.key() {
+            Some(record) => records[record].link().before = before,
+            None => self.last = before.key(),
         }
     }
 
@@ -73,7 +90,7 @@ impl List {
         let mut next = self.first_until(records, now);
         while let Some(key) = next {
             found.push(key);
-            next = records[key].link().behind.filter(|&behind| records[behind].link().at <= now);
+            next = records[key].link().behind.key().filter(|&behind| records[behind].link().at <= now);
         }
         found
     }

@@ -85,6 +85,11 @@ impl Token {
         self.slot as usize
     }
 
+    /// Tells it from the tokens with the same index, of attempts that have ended.
+    pub fn generation(self) -> u32 {
+        self.generation
+    }
+
     /// As a number, for another process.
     pub fn number(self) -> u64 {
         (u64::from(self.generation) << 32) + u64::from(self.slot)
@@ -209,11 +214,9 @@ enum Fate {
 struct Row<V> {
     id: u64,
     batch: u32,
-    index: u64,
     attempts: u16,
     /// When the first attempt began.
     begun: u64,
-    deadline: u64,
     stage: Stage,
     /// The call that it leads or waits for; NO_CALL: none that is shared.
     call: u32,

@@ -43,6 +43,11 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
         Some(since.saturating_add(wait))
     }
 
+    /// When a row times out, whatever its attempt does; u64::MAX: never.
+    pub(super) fn deadline(&self, row: u32) -> u64 {
+        self.batches[self.rows[row].batch].deadline
+    }
+
     pub(super) fn row_bytes(&self, row: u32) -> u64 {
         self.batches[self.rows[row].batch].row_bytes
     }
@@ -156,8 +161,8 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
         let record = &mut self.rows[row];
         record.attempts += u16::from(!matches!(record.stage, Stage::Split));
         record.stage = Stage::Running(slot);
-        let batch = self.batches[record.batch].payload.clone();
-        FurtherRow { id: record.id, attempt: record.attempts, batch, row: record.index as usize }
+        let BatchRecord { payload, first_id, .. } = &self.batches[record.batch];
+        FurtherRow { id: record.id, attempt: record.attempts, batch: payload.clone(), row: (record.id - first_id) as usize }
     }
 
     /// Removes an attempt that has ended; None: the token is stale.
@@ -195,10 +200,8 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
         let row = self.rows.insert(|| Row {
             id: first_id + index,
             batch,
-            index,
             attempts: 0,
             begun: self.now,
-            deadline,
             stage: Stage::Between,
             call: NO_CALL,
             outcome: None,
@@ -279,7 +282,7 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
             Outcome::Cancelled => self.counts.cancelled += 1,
         }
         let record = &mut self.rows[row];
-        let deadline = record.deadline;
+        let deadline = self.batches[record.batch].deadline;
         let ran = record.attempts > 0 && !matches!(outcome, Outcome::Cancelled) && self.poison.is_none();
         if ran && self.settings.is_timed() {
             self.latency.count(now.saturating_sub(record.begun));

@@ -5,15 +5,20 @@ use std::ops::{Index, IndexMut};
 /// A row's number with its id, which shows whether the number now belongs to another row.
 pub type RowKey = (u32, u64);
 
+/// How many records are allocated together. A list that doubled would hold twice what is needed, and copy all of it.
+const CHUNK: usize = 256;
+
 #[derive(Debug)]
 pub struct Slab<T> {
-    entries: Vec<Option<T>>,
+    chunks: Vec<Box<[Option<T>]>>,
+    /// Places that were ever used.
+    used: usize,
     free: Vec<u32>,
 }
 
 impl<T> Default for Slab<T> {
     fn default() -> Self {
-        Slab { entries: Vec::new(), free: Vec::new() }
+        Slab { chunks: Vec::new(), used: 0, free: Vec::new() }
     }
 }
 
@@ -21,37 +26,44 @@ impl<T> Slab<T> {
     /// Adds the record that `make` returns, built in place: records are large, and copying what was just written is slow.
     #[inline]
     pub fn insert(&mut self, make: impl FnOnce() -> T) -> u32 {
-        let key = self.free.pop().unwrap_or_else(|| {
-            self.entries.push(None);
-            self.entries.len() as u32 - 1
-        });
-        let former = self.entries[key as usize].replace(make());
+        let key = self.free.pop().unwrap_or_else(|| self.next_place());
+        let former = self.chunks[key as usize / CHUNK][key as usize % CHUNK].replace(make());
         std::mem::forget(former); // it is None; spares the drop code
         key
     }
 
+    #[cold]
+    fn next_place(&mut self) -> u32 {
+        if self.used == self.chunks.len() * CHUNK {
+            self.chunks.push(std::iter::repeat_with(|| None).take(CHUNK).collect());
+        }
+        self.used += 1;
+        self.used as u32 - 1
+    }
+
     /// Drops a record in place. Panics if there is none: a mistake of the caller.
     pub fn remove(&mut self, key: u32) {
-        let entry = &mut self.entries[key as usize];
+        let entry = &mut self.chunks[key as usize / CHUNK][key as usize % CHUNK];
         assert!(entry.is_some(), "a record under this key");
         *entry = None;
         self.free.push(key);
     }
 
     pub fn get(&self, key: u32) -> Option<&T> {
-        self.entries.get(key as usize)?.as_ref()
+        self.chunks.get(key as usize / CHUNK)?[key as usize % CHUNK].as_ref()
     }
 
     pub fn get_mut(&mut self, key: u32) -> Option<&mut T> {
-        self.entries.get_mut(key as usize)?.as_mut()
+        self.chunks.get_mut(key as usize / CHUNK)?[key as usize % CHUNK].as_mut()
     }
 
     pub fn keys(&self) -> impl Iterator<Item = u32> + '_ {
-        self.entries.iter().enumerate().filter(|(_, entry)| entry.is_some()).map(|(key, _)| key as u32)
+        let entries = self.chunks.iter().flat_map(|chunk| chunk.iter());
+        entries.enumerate().filter(|(_, entry)| entry.is_some()).map(|(key, _)| key as u32)
     }
 
     pub fn len(&self) -> usize {
-        self.entries.len() - self.free.len()
+        self.used - self.free.len()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -62,12 +74,12 @@ impl<T> Slab<T> {
 impl<T> Index<u32> for Slab<T> {
     type Output = T;
     fn index(&self, key: u32) -> &T {
-        self.entries[key as usize].as_ref().expect("a record under this key")
+        self.chunks[key as usize / CHUNK][key as usize % CHUNK].as_ref().expect("a record under this key")
     }
 }
 
 impl<T> IndexMut<u32> for Slab<T> {
     fn index_mut(&mut self, key: u32) -> &mut T {
-        self.entries[key as usize].as_mut().expect("a record under this key")
+        self.chunks[key as usize / CHUNK][key as usize % CHUNK].as_mut().expect("a record under this key")
     }
 }
