@@ -196,6 +196,11 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
         self.held_bytes
     }
 
+    /// Rows that have not started.
+    pub fn queued(&self) -> u64 {
+        self.counts.queued
+    }
+
     pub fn counts(&self) -> Counts {
         Counts {
             running: self.attempts.len() as u64 + self.in_stretch(),

@@ -57,6 +57,7 @@ impl State {
     /// about to take further rows.
     fn begin_calls(&mut self, seat: usize, took: u64) {
         let SeatState { taken, outbox, .. } = &mut self.seats[seat];
+        let count = taken.len();
         for (place, token) in taken.drain(..).enumerate().skip(1) {
             match (outbox.begun(place), &mut self.remote) {
                 (Some(since), Some(remote)) => remote.call_began(token, since),
@@ -64,7 +65,7 @@ impl State {
                 _ => {}
             }
         }
-        outbox.forget_begun();
+        outbox.forget_begun(count);
     }
 }
 
@@ -185,7 +186,7 @@ impl Ahead {
     #[inline]
     fn next_at(&mut self, now: u64) -> Option<Attempt> {
         if self.taken.is_empty() {
-            self.take_rows();
+            self.take_rows(now);
         }
         let (place, mut attempt) = self.taken.pop_front()?;
         if let (Some(timeout), Some(place)) = (self.timeout, place) {
@@ -231,9 +232,10 @@ impl Ahead {
         self.seat.keep_time(&mut state);
     }
 
-    fn take_rows(&mut self) {
-        let now = now();
-        self.take(now, next_rows(self.rows, now - self.took));
+    /// Takes rows `lately`. Where others are free for rows, it matters how long the last ones took, and the clock is read.
+    fn take_rows(&mut self, lately: u64) {
+        let now = if self.is_alone { lately } else { now() };
+        self.take(now, next_rows(self.rows, now.saturating_sub(self.took)));
     }
 
     /// Takes a fair part of the rows that may start, `rows` at most: others may be free for the rest.
@@ -244,7 +246,7 @@ impl Ahead {
         state.break_off(); // a call that runs an event loop of its own comes here while its row is in hand
         let seat = self.seat.number();
         let shares = if state.is_shared() { 2 * state.seats.len() as u64 } else { 1 };
-        if state.machine.counts().queued < shares * self.rows {
+        if state.machine.queued() < shares * self.rows {
             self.seat.take_in(&mut state);
         } else {
             state.take_outcomes();
@@ -252,11 +254,11 @@ impl Ahead {
         let now = state.not_back(now);
         state.begin_calls(seat, took);
         let allowed = u64::from(state.machine.settings().allowed_in_flight) / shares;
-        let waiting = state.remote.as_ref().map_or_else(|| state.machine.counts().queued, |remote| remote.waiting());
+        let waiting = state.remote.as_ref().map_or_else(|| state.machine.queued(), |remote| remote.waiting());
         let rows = (waiting / shares).min(allowed).min(self.rows).clamp(1, self.most);
         for place in 0..rows as usize {
-            // The first call begins now; of the others it is known within a tick.
-            let begins = if place == 0 { now } else { now + tick() };
+            // The first call begins now; of the others it is known within a tick, and if `now` is that late, of this one, too.
+            let begins = if place == 0 && !self.is_alone { now } else { now + tick() };
             let Some(attempt) = state.start(now, begins, seat) else { break };
             state.seats[seat].taken.push(attempt.token);
             self.taken.push_back((Some(place), attempt));

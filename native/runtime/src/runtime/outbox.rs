@@ -176,8 +176,8 @@ impl Outbox {
         Some(self.begun[place].load(Ordering::Relaxed)).filter(|at| *at != NEVER)
     }
 
-    /// Makes room for rows that are taken; the executor's, with the runtime's lock.
-    pub fn forget_begun(&self) {
-        self.begun.iter().for_each(|begun| begun.store(NEVER, Ordering::Relaxed));
+    /// Makes room for rows that are taken, after `count` others; the executor's, with the runtime's lock.
+    pub fn forget_begun(&self, count: usize) {
+        self.begun[..count].iter().for_each(|begun| begun.store(NEVER, Ordering::Relaxed));
     }
 }

@@ -13,7 +13,7 @@ use super::{Ahead, State};
 use crate::arrow::Batch;
 use crate::call_info::{key_of, CallInfo};
 use crate::machine::{Outcome, Token};
-use crate::timer::{lately, now, tick};
+use crate::timer::{lately, tick};
 use crate::value::Value;
 use std::sync::Arc;
 
@@ -70,10 +70,9 @@ impl State {
 
     /// Ends the stretch, whose outcomes were taken. `goes_on`: the row in hand has begun, or may have.
     fn end_stretch(&mut self, goes_on: bool) -> Option<Attempt> {
-        let begun = self.machine.in_hand_since();
-        // Of a row behind another one it is the end of that one, which is known to a tick.
-        let late = if self.machine.ended_in_stretch() == Some(0) { 0 } else { tick() };
-        let attempt = self.machine.end_stretch(self.latest, begun.filter(|_| goes_on).map(|begun| begun + late))?;
+        // When a row begins is known to a tick.
+        let begun = self.machine.in_hand_since().filter(|_| goes_on).map(|begun| begun + tick());
+        let attempt = self.machine.end_stretch(self.latest, begun)?;
         self.note_start(attempt.token, 0);
         Some(attempt)
     }
@@ -99,8 +98,8 @@ impl Ahead {
         if !self.takes_stretch() {
             return None;
         }
-        let now = now();
-        self.begin_stretch(now, rows_within(STRETCH as u64, self.rows, now - self.took))
+        let now = lately();
+        self.begin_stretch(now, rows_within(STRETCH as u64, self.rows, now.saturating_sub(self.took)))
     }
 
     /// As `take_stretch`, `rows` at most.
@@ -111,7 +110,7 @@ impl Ahead {
             self.is_alone = false; // as long as the runtime lives
             return None;
         }
-        if state.machine.counts().queued < rows {
+        if state.machine.queued() < rows {
             self.seat.take_in(&mut state);
         } else {
             state.take_outcomes();
