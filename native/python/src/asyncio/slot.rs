@@ -358,7 +358,7 @@ unsafe fn start(executor: *mut AsyncioExecutor, slot: *mut Slot, attempt: &Attem
             let converted = |batch: &_| AsyncioExecutor::converted(executor, batch);
             return (*slot).micro_batch.call(function, attempt, context, converted, before_call);
         }
-        if !set_current_call(function, slot, || CurrentCall::Row(CallInfo::new(&(*executor).runtime, attempt))) {
+        if !set_current_call(function, slot, || CurrentCall::Row((*executor).runtime.call_info_of(attempt))) {
             return Some(Called::Raised);
         }
         Some(match AsyncioExecutor::converted(executor, &attempt.batch) {

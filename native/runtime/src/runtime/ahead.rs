@@ -15,6 +15,7 @@ use super::seat::Seat;
 use super::seats::SeatState;
 use super::time_slice::next_rows;
 use super::{Runtime, State};
+use crate::call_info::{key_of, CallInfo};
 use crate::machine::{Outcome, Token};
 use crate::timer::{lately, now, tick};
 use crate::value::Value;
@@ -215,6 +216,19 @@ impl Ahead {
         state.take_outcomes();
         state.tell_soon();
         self.seat.keep_time(&mut state);
+    }
+
+    /// What the call of an attempt, which begins now, can ask about itself: its deadline is exact, where the runtime counts from
+    /// up to a tick later.
+    pub fn call_info_of(&self, attempt: &Attempt) -> CallInfo {
+        let Attempt { id, attempt: number, row_deadline, batch, row, .. } = attempt;
+        let key = key_of(self.lineage(), *id, batch, *row);
+        CallInfo::of(*id, *number, self.deadline_from_now(*row_deadline), key, batch.traced())
+    }
+
+    /// When a call that begins now times out, unless its row does before.
+    pub(super) fn deadline_from_now(&self, row_deadline: u64) -> u64 {
+        self.timeout.map_or(row_deadline, |timeout| row_deadline.min(now().saturating_add(timeout)))
     }
 
     /// As [`Seat::closed`].

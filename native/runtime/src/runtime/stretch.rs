@@ -123,12 +123,11 @@ impl Ahead {
         Some(Stretch { batch, first_id, from, next: from, to, since: now })
     }
 
-    /// What the call of the row in hand can ask about itself.
+    /// What the call of the row in hand, which begins now, can ask about itself.
     pub fn call_info(&self, stretch: &Stretch) -> CallInfo {
-        let deadline = self.timeout.map_or(u64::MAX, |timeout| stretch.since.saturating_add(timeout));
         let id = stretch.first_id + stretch.next;
         let key = key_of(self.lineage(), id, &stretch.batch, stretch.next as usize);
-        CallInfo::of(id, 1, deadline, key, stretch.batch.traced())
+        CallInfo::of(id, 1, self.deadline_from_now(u64::MAX), key, stretch.batch.traced())
     }
 
     /// The call of the row in hand has ended. The next row is in hand, unless the stretch is over.
