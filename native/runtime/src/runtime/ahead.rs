@@ -84,7 +84,9 @@ pub struct Ahead {
     pub(super) took: u64,
     /// The last call has ended at once, so the next may, too.
     pub(super) ends_at_once: bool,
-    /// Rows may be taken as a stretch: no other executor takes rows of this runtime, and the settings do without attempts.
+    /// The settings do without an attempt for each row.
+    is_plain: bool,
+    /// As that, and no other executor takes rows of this runtime. Known once rows were taken.
     pub(super) is_alone: bool,
     pub(super) in_stretch: bool,
 }
@@ -101,7 +103,7 @@ impl Ahead {
     pub fn new(seat: Seat) -> Ahead {
         let settings = seat.settings();
         let most = if settings.gather.is_some() { 1 } else { ROOM as u64 };
-        let is_alone = settings.gather.is_none() && settings.share.is_none() && settings.rate.is_none() && !settings.adaptive;
+        let is_plain = settings.gather.is_none() && settings.share.is_none() && settings.rate.is_none() && !settings.adaptive;
         Ahead {
             timeout: settings.timeout,
             exact: settings.adaptive,
@@ -111,7 +113,8 @@ impl Ahead {
             rows: 1,
             took: 0,
             ends_at_once: false,
-            is_alone,
+            is_plain,
+            is_alone: false,
             in_stretch: false,
         }
     }
@@ -248,17 +251,24 @@ impl Ahead {
 
     /// Takes rows `lately`. Where others are free for rows, it matters how long the last ones took, and the clock is read.
     fn take_rows(&mut self, lately: u64) {
-        let now = if self.is_alone { lately } else { now() };
-        self.take(now, next_rows(self.rows, now.saturating_sub(self.took)));
+        let is_exact = !self.is_alone;
+        let now = if is_exact { now() } else { lately };
+        self.take_at(now, is_exact, next_rows(self.rows, now.saturating_sub(self.took)));
+    }
+
+    #[cfg(all(test, not(loom)))]
+    pub(super) fn take(&mut self, now: u64, rows: u64) {
+        self.take_at(now, true, rows);
     }
 
     /// Takes a fair part of the rows that may start, `rows` at most: others may be free for the rest.
-    pub(super) fn take(&mut self, now: u64, rows: u64) {
+    fn take_at(&mut self, now: u64, is_exact: bool, rows: u64) {
         let took = std::mem::replace(&mut self.took, now);
         self.rows = rows;
         let mut state = self.seat.lock();
         state.break_off(); // a call that runs an event loop of its own comes here while its row is in hand
         let seat = self.seat.number();
+        self.is_alone = self.is_plain && !state.is_shared() && state.remote.is_none();
         let shares = if state.is_shared() { 2 * state.seats.len() as u64 } else { 1 };
         if state.machine.queued() < shares * self.rows {
             self.seat.take_in(&mut state);
@@ -271,8 +281,8 @@ impl Ahead {
         let waiting = state.remote.as_ref().map_or_else(|| state.machine.queued(), |remote| remote.waiting());
         let rows = (waiting / shares).min(allowed).min(self.rows).clamp(1, self.most);
         for place in 0..rows as usize {
-            // The first call begins now; of the others it is known within a tick, and if `now` is that late, of this one, too.
-            let begins = if place == 0 && !self.is_alone { now } else { now + tick() };
+            // When a call begins is known to a tick; of the first one exactly, if the clock was read.
+            let begins = if place == 0 && is_exact { now } else { now + tick() };
             let Some(attempt) = state.start(now, begins, seat) else { break };
             state.seats[seat].taken.push(attempt.token);
             self.taken.push_back((Some(place), attempt));

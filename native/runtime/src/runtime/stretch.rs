@@ -24,8 +24,6 @@ pub struct Stretch {
     from: u64,
     next: u64,
     to: u64,
-    /// When the row in hand began, or a tick of the system before.
-    since: u64,
 }
 
 impl Stretch {
@@ -107,7 +105,6 @@ impl Ahead {
         (self.took, self.rows) = (now, rows);
         let mut state = self.seat.lock();
         if state.is_shared() || state.remote.is_some() {
-            self.is_alone = false; // as long as the runtime lives
             return None;
         }
         if state.machine.queued() < rows {
@@ -120,7 +117,7 @@ impl Ahead {
         self.seat.outbox().begin_stretch();
         self.seat.keep_time(&mut state);
         self.in_stretch = true;
-        Some(Stretch { batch, first_id, from, next: from, to, since: now })
+        Some(Stretch { batch, first_id, from, next: from, to })
     }
 
     /// What the call of the row in hand, which begins now, can ask about itself.
@@ -135,7 +132,7 @@ impl Ahead {
     pub fn end_in_stretch(&mut self, stretch: &mut Stretch, outcome: Outcome<Value>) {
         let at = lately();
         let place = (stretch.next - stretch.from) as usize;
-        (stretch.next, stretch.since) = (stretch.next + 1, at);
+        stretch.next += 1;
         match self.seat.outbox().leave_in_stretch(place, at, outcome) {
             News::Nothing => {}
             News::NobodyTells => self.have_told(),
