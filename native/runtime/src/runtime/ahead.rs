@@ -85,7 +85,7 @@ pub struct Ahead {
     /// The last call has ended at once, so the next may, too.
     pub(super) ends_at_once: bool,
     /// The settings do without an attempt for each row.
-    is_plain: bool,
+    pub(super) is_plain: bool,
     /// As that, and no other executor takes rows of this runtime. Known once rows were taken.
     pub(super) is_alone: bool,
     pub(super) in_stretch: bool,
@@ -268,7 +268,7 @@ impl Ahead {
         let mut state = self.seat.lock();
         state.break_off(); // a call that runs an event loop of its own comes here while its row is in hand
         let seat = self.seat.number();
-        self.is_alone = self.is_plain && !state.is_shared() && state.remote.is_none();
+        self.is_alone = self.is_plain && state.is_alone();
         let shares = if state.is_shared() { 2 * state.seats.len() as u64 } else { 1 };
         if state.machine.queued() < shares * self.rows {
             self.seat.take_in(&mut state);

@@ -85,6 +85,11 @@ impl State {
         self.seats.len() > 1
     }
 
+    /// Whether there is one, whose executor has the machine's rows to itself.
+    pub(super) fn is_alone(&self) -> bool {
+        !self.is_shared() && self.remote.is_none()
+    }
+
     pub(super) fn any_asleep(&self) -> bool {
         self.seats.iter().any(|seat| seat.asleep)
     }

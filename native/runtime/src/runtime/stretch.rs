@@ -104,7 +104,8 @@ impl Ahead {
     pub(crate) fn begin_stretch(&mut self, now: u64, rows: u64) -> Option<Stretch> {
         (self.took, self.rows) = (now, rows);
         let mut state = self.seat.lock();
-        if state.is_shared() || state.remote.is_some() {
+        self.is_alone = self.is_plain && state.is_alone();
+        if !self.is_alone {
             return None;
         }
         if state.machine.queued() < rows {
