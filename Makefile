@@ -40,6 +40,7 @@
 # bench-peers  measure functions in Python beside DataFusion, DuckDB, Polars, loops over pyarrow and asyncio by hand
 # bench-flink  measure pipelines on Apache Flink, against those without a function and against Flink's own
 # bench-connectors  measure pipelines over Kafka and databases, against plain loops with their clients
+# bench-runs  measure the lines of calls in five runs, print medians and the worst
 # bench-compare  measure the main lines, and say which are worse than the table of bench/README.md: a remark, no failure
 #
 # Each target sets up what it needs below build/; scripts/environment.py does it, and names what is missing.
@@ -57,7 +58,7 @@ WORKERS = 2
 .PHONY: demo cluster-demo docs test test-rust test-python test-lowest test-datafusion test-integrations test-spark test-queries
 .PHONY: test-isolation test-arroyo test-rust-host test-server lint check simulation mutants loom soak
 .PHONY: web test-web web-pictures test-flink test-connectors flink-demo kafka-demo cdc-demo
-.PHONY: engine-demo test-engine check-memory check-address bench bench-compare bench-peers bench-flink bench-connectors bench-integrations package fuzz test-pipelines test-cluster check-kill simulate
+.PHONY: engine-demo test-engine check-memory check-address bench bench-compare bench-runs bench-peers bench-flink bench-connectors bench-integrations package fuzz test-pipelines test-cluster check-kill simulate
 .DEFAULT_GOAL = test
 # Targets share environments and caches, and each uses all processors.
 .NOTPARALLEL:
@@ -336,6 +337,20 @@ bench-peers:
 	$$python -m pip install --quiet --no-deps --upgrade --target $$folder $(ENGINES) polars-runtime-32 && \
 	PYTHONPATH=$$folder $$python -m pytest -q --benchmark-quiet --benchmark-json=$$lines bench/test_peers.py && \
 	$$python bench/ratios.py $$lines
+
+# The lines of calls in five runs on each Python: for an otherwise idle machine.
+bench-runs:
+	@for version in $(VERSIONS); do \
+		python=$$($(ENVIRONMENT) $$version); status=$$?; \
+		if [ $$status -eq 3 ]; then continue; fi; \
+		[ $$status -eq 0 ] || exit $$status; \
+		for run in 1 2 3 4 5; do \
+			echo "run $$run on Python $$version"; lines=build/bench/run$$run-$$version.json; \
+			$$python -m pytest -q --benchmark-quiet --benchmark-json=$$lines -k "not uvloop and not workers and not tasks" \
+			bench/test_sync.py bench/test_boundary.py bench/test_async.py bench/test_runtime.py || exit 1; \
+		done; \
+	done; \
+	python=$$($(ENVIRONMENT)) && $$python bench/ratios.py build/bench/run?-*.json
 
 # On one Python, in a few minutes.
 bench-compare:

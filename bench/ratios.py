@@ -1,9 +1,10 @@
 """Collects the benchmarks' lines from build/bench/python-X.Y.json; prints a table and writes build/bench/ratios.json.
 
-    ratios.py FILE-X.Y.json      prints the lines of this file alone
+    ratios.py FILE-X.Y.json ...      prints the lines of these files alone
 
 A line is {name, python, value, unit, reference, ratio, goal, met}. `ratio` is value over reference: smaller is faster.
-`goal` limits the ratio, or the value where there is no reference; `met` is null where there is no goal.
+`goal` limits the ratio, or the value where there is no reference; `met` is null where there is no goal. Of several files
+of one Python, which are runs of the same benchmarks, each line is the median, and `worst` the largest.
 A missed goal is shown, and does not fail this program.
 """
 
@@ -24,11 +25,27 @@ def collect(paths: Iterable[Path]) -> list[dict[str, Any]]:
         for benchmark in json.loads(path.read_text())["benchmarks"]:
             line = dict(benchmark["extra_info"])
             line["python"] = path.stem.rpartition("-")[2]
-            measured = line["value"] if line["ratio"] is None else line["ratio"]
-            line["met"] = None if line["goal"] is None else measured <= line["goal"]
+            line["met"] = None if line["goal"] is None else measured(line) <= line["goal"]
             keys = ("name", "python", "value", "unit", "reference", "ratio", "goal", "met")
             lines.append({key: line[key] for key in keys})
     return lines
+
+
+def measured(line: dict[str, Any]) -> float:
+    """What a goal limits."""
+    return float(line["value"] if line["ratio"] is None else line["ratio"])
+
+
+def over_runs(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One line for all runs of a benchmark."""
+    runs: dict[tuple[str, str | None, str], list[dict[str, Any]]] = {}
+    for line in lines:
+        runs.setdefault((line["name"], line["reference"], line["python"]), []).append(line)
+    merged = []
+    for same in runs.values():
+        same.sort(key=measured)
+        merged.append(dict(same[len(same) // 2], worst=measured(same[-1])))
+    return merged
 
 
 def table(lines: list[dict[str, Any]]) -> str:
@@ -37,9 +54,11 @@ def table(lines: list[dict[str, Any]]) -> str:
         goal = "" if line["goal"] is None else f"<= {line['goal']:g}" + ("" if line["ratio"] else f" {line['unit']}")
         met = {True: "yes", False: "NO", None: ""}[line["met"]]
         value = f"{line['value']:.1f} {line['unit']}"
-        return line["name"], line["python"], value, line["reference"] or "", ratio, goal, met
+        worst = (f"{line['worst']:.3f}",) if "worst" in line else ()
+        return line["name"], line["python"], value, line["reference"] or "", ratio, *worst, goal, met
 
-    rows = [("what", "Python", "value", "reference", "ratio", "goal", "met"), *map(row, lines)]
+    head = ("what", "Python", "value", "reference", "ratio", *(["worst"] if "worst" in lines[0] else []), "goal", "met")
+    rows = [head, *map(row, lines)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     rows.insert(1, tuple("-" * width for width in widths))
     return "\n".join(
@@ -49,7 +68,8 @@ def table(lines: list[dict[str, Any]]) -> str:
 
 def main() -> None:
     if given := sys.argv[1:]:
-        print(table(collect(map(Path, given))))
+        lines = collect(map(Path, given))
+        print(table(lines if len(given) == 1 else over_runs(lines)))
         return
     lines = collect(sorted(OUT.glob("python-*.json")))
     (OUT / "ratios.json").write_text(json.dumps(lines, indent=2) + "\n")

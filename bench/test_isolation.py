@@ -107,7 +107,7 @@ def test_way_of_a_batch(benchmark: Any, path: Path) -> None:
             lambda: [at_home(row) for _ in range(CALLS)],
         ]
         subject, other = benchmark.pedantic(fastest, works, rounds=1)
-    note(benchmark, "a batch to a process and back", (subject - other) / CALLS * 1e6, "us", None, None, 40.0)
+    note(benchmark, "a batch to a process and back", (subject - other) / CALLS * 1e6, "us", None, None, 30.0)
 
 
 @pytest.mark.parametrize(

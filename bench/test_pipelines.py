@@ -72,7 +72,7 @@ def test_engine(compare: Compare, flights: pa.Table, flights_file: Path, tmp_pat
         unit="ns/row",
         scale=1e9,
         reference_name="plain loop",
-        goal=1.15,
+        goal=1.1,
     )
 
 

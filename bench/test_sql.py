@@ -79,7 +79,7 @@ def _batch(first: int) -> pa.RecordBatch:
 
 @pytest.mark.parametrize(
     ("name", "select", "goal"),
-    [("a filter of 88 % and three expressions", THREE, 1.25), ("ten expressions", TEN, 1.1)],
+    [("a filter of 88 % and three expressions", THREE, 1.25), ("ten expressions", TEN, 1.05)],
 )
 def test_expressions(compare: Compare, batches: list[pa.RecordBatch], name: str, select: Select, goal: float) -> None:
     asked = Query(select, batches[0].schema)
