@@ -49,6 +49,16 @@ async def takes_events(x: int) -> str:
     events.clear()
     return taken
 
+@udf
+async def looks(x: int) -> str:
+    '''What the Tasks of calls show; the first call waits.'''
+    if x == 0:
+        await gate(700).wait()
+        return ""
+    shown = [f"{[frame.f_code.co_name for frame in task.get_stack()]} {task!r}" for task in asyncio.all_tasks()]
+    gate(700).set()
+    return " ".join(shown)
+
 @udf(allowed_in_flight=3)
 async def sees(x: int, pause: int) -> int:
     '''0, unless it sees what another call left in the context.'''
@@ -362,6 +372,13 @@ def test_tasks_left_by_an_init_that_fails(functions: dict[str, Function]) -> Non
 
     until(ended, "its task to end")
     assert seen == ["failed", "ends"]
+
+
+def test_the_task_of_a_call_shows_the_authors_function(functions: dict[str, Function]) -> None:
+    """To debuggers, and to code that lists the Tasks of the loop."""
+    _, shown = answers(functions["looks"], [0, 1], allowed_in_flight=2)["value"].to_pylist()
+    assert "['looks']" in shown
+    assert "coro=<looks()" in shown
 
 
 def test_the_loop(functions: dict[str, Function]) -> None:

@@ -28,7 +28,7 @@ use arroyo_udf_plugin::machine::{Outcome, Token};
 use arroyo_udf_plugin::runtime::{Attempt, Stretch};
 use arroyo_udf_plugin::value::Value;
 use pyo3_ffi::*;
-use std::ffi::c_void;
+use std::ffi::{c_void, CStr};
 use std::ptr::{null, null_mut};
 
 pub struct Slot {
@@ -560,23 +560,31 @@ unsafe extern "C" fn iternext(this: *mut PyObject) -> *mut PyObject {
     unsafe { resumed(Slot::of(this), |call| send(call, Py_None())).or_stop() }
 }
 
-/// A coroutine has these two attributes: who follows what a Task waits for comes to the call.
-unsafe extern "C" fn cr_frame(_: *mut PyObject, _: *mut c_void) -> *mut PyObject {
-    // SAFETY: as above.
-    unsafe { none() }
-}
-unsafe extern "C" fn cr_await(this: *mut PyObject, _: *mut c_void) -> *mut PyObject {
-    // SAFETY: as above.
-    unsafe { (*Slot::of(this)).call.as_ref().map_or_else(|| none(), |call| Owned::borrowed(call.ptr()).into_ptr()) }
+/// An attribute of the call, which `name` names; None while there is none. So who looks at a Task finds the author's function.
+unsafe extern "C" fn of_call(this: *mut PyObject, name: *mut c_void) -> *mut PyObject {
+    // SAFETY: as above; `name` is the closure of an attribute below.
+    unsafe {
+        match &(*Slot::of(this)).call {
+            Some(call) => PyObject_GetAttrString(call.ptr(), name.cast()),
+            None => none(),
+        }
+    }
 }
 
-struct Attributes([PyGetSetDef; 3]);
+struct Attributes([PyGetSetDef; 6]);
 // SAFETY: never written to.
 unsafe impl Sync for Attributes {}
 
-static ATTRIBUTES: Attributes = Attributes([
-    PyGetSetDef { name: c"cr_frame".as_ptr(), get: Some(cr_frame), set: None, doc: null(), closure: null_mut() },
-    PyGetSetDef { name: c"cr_await".as_ptr(), get: Some(cr_await), set: None, doc: null(), closure: null_mut() },
+const fn attribute(name: &'static CStr) -> PyGetSetDef {
+    PyGetSetDef { name: name.as_ptr(), get: Some(of_call), set: None, doc: null(), closure: name.as_ptr().cast_mut().cast() }
+}
+
+static OF_CALL: Attributes = Attributes([
+    attribute(c"cr_frame"),
+    attribute(c"cr_await"),
+    attribute(c"cr_code"),
+    attribute(c"__name__"),
+    attribute(c"__qualname__"),
     PyGetSetDef { name: null(), get: None, set: None, doc: null(), closure: null_mut() },
 ]);
 
@@ -602,7 +610,7 @@ pub(super) unsafe fn add_type(module: *mut PyObject) -> bool {
                 PyType_Slot { slot: Py_am_send, pfunc: am_send as *mut c_void },
                 PyType_Slot { slot: Py_tp_iter, pfunc: PyObject_SelfIter as *mut c_void },
                 PyType_Slot { slot: Py_tp_iternext, pfunc: iternext as *mut c_void },
-                PyType_Slot { slot: Py_tp_getset, pfunc: (&raw const ATTRIBUTES.0).cast_mut().cast() },
+                PyType_Slot { slot: Py_tp_getset, pfunc: (&raw const OF_CALL.0).cast_mut().cast() },
             ],
         )
     }
