@@ -3,8 +3,9 @@
     ratios.py FILE-X.Y.json ...      prints the lines of these files alone
 
 A line is {name, python, value, unit, reference, ratio, goal, met}. `ratio` is value over reference: smaller is faster.
-`goal` limits the ratio, or the value where there is no reference; `met` is null where there is no goal. Several files of
-one Python are runs of the same benchmarks: each line is their median, and `worst` the largest.
+`goal` limits the ratio, or the value where there is no reference; `met` is null where there is no goal.
+
+Several files of one Python are runs of the same benchmarks: each line is their median, and `worst` the largest.
 A missed goal is shown, and does not fail this program.
 """
 

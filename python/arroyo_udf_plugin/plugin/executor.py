@@ -168,8 +168,9 @@ def _after_fork() -> None:
 
 
 def _end_suspended(frame: types.FrameType, event: str, _: object) -> None:
-    """Ends the child when the Context's Task hands over to the loop: that is a return to a profile function. For calls the
-    slot does so."""
+    """Ends the child when the Context's Task hands over to the loop: that is a return to a profile function.
+
+    Where a call does so, its slot ends the child."""
     if event == "return" and frame.f_code is _Server.live.__code__:
         end(None)
 
