@@ -118,10 +118,8 @@ unsafe extern "C" fn run<P: Plugin>(
         // SAFETY: the host passes a valid array, or null.
         let arguments = unsafe { arguments.as_mut() }.ok_or_else(|| Failure::null("run", "arguments"))?;
         // SAFETY: as above.
-        let batch = unsafe { Batch::take_with(arguments, &signature.arguments, constants) };
-        let mut batch = batch.map_err(|text| Failure::argument(format!("{}: {text}", signature.name)))?;
-        batch.set_retired(signature.retired);
-        let batch = Arc::new(batch);
+        let batch = unsafe { Batch::take(arguments, &signature.arguments, constants, signature.retired) };
+        let batch = Arc::new(batch.map_err(|text| Failure::argument(format!("{}: {text}", signature.name)))?);
         let run = || memory::for_results(&signature.name, &signature.returns, batch.rows()).and_then(|()| P::run(function, &batch));
         // The batch goes back after a panic as well.
         match catch_own(run).unwrap_or_else(|text| Err(Failure::internal(text))) {

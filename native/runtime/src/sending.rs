@@ -1,6 +1,6 @@
 //! How a batch enters a started function: the slot `send`.
 
-use crate::arrow::Batch;
+use crate::arrow::ArgumentArray;
 use crate::batch_context::BatchContext;
 use crate::failure::{guard, Failure};
 use crate::runtime::{NotTaken, Put, Runtime};
@@ -25,8 +25,7 @@ pub unsafe fn send(
         retired = Some(signature.retired);
         let refused = |text: String| Failure::argument(format!("{}: {text}", signature.name));
         // SAFETY: as above.
-        let mut batch = unsafe { Batch::take(arguments, &signature.arguments) }.map_err(refused)?;
-        batch.set_retired(signature.retired);
+        let mut batch = unsafe { ArgumentArray::take(arguments, &signature.arguments, signature.retired) }.map_err(refused)?;
         // SAFETY: the host passes a context of the size that it states, with a key for each row, or null.
         match unsafe { BatchContext::read(context, batch.rows()) } {
             Ok(context) => batch.set_context(context),

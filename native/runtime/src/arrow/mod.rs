@@ -30,7 +30,7 @@ mod layout;
 mod offsets;
 mod view;
 
-pub use batch::Batch;
+pub use batch::{ArgumentArray, Batch};
 pub use bitmap::Validity;
 pub(crate) use bitmap::{bits, nulls};
 pub(crate) use build::narrow;

@@ -4,7 +4,7 @@
 //! because Arroyo takes its types from the SQL text and not from the library.
 
 use super::layout::Arrays;
-use crate::arrow::{child_schema, Batch};
+use crate::arrow::{child_schema, ArgumentArray};
 use crate::retired;
 use crate::signature::{text, Signature};
 use arroyo_udf_abi::{ArrowArray, ArrowSchema};
@@ -15,7 +15,7 @@ use std::ptr::null;
 ///
 /// # Safety
 /// `arrays` is what a host passed: valid arrays that belong to the callee.
-pub unsafe fn batch(signature: &Signature, arrays: Arrays) -> Result<Batch, String> {
+pub unsafe fn batch(signature: &Signature, arrays: Arrays) -> Result<ArgumentArray, String> {
     // SAFETY: passed on.
     let columns = unsafe { arrays.take() };
     let mut refused = None;
@@ -40,7 +40,7 @@ pub unsafe fn batch(signature: &Signature, arrays: Arrays) -> Result<Batch, Stri
     let batch = match refused {
         None => {
             // SAFETY: the struct is valid, as its children are.
-            unsafe { Batch::take(&mut array, &signature.arguments) }
+            unsafe { ArgumentArray::take(&mut array, &signature.arguments, &retired::LIBRARY) }
         }
         Some(text) => Err(text),
     };

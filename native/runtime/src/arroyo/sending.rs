@@ -10,7 +10,7 @@ use super::arguments;
 use super::layout::{Arrays, Future, Handle, OwnedWaker, Poll, PollContext};
 use super::on_error::report;
 use super::started::Started;
-use crate::arrow::Batch;
+use crate::arrow::ArgumentArray;
 use crate::panics::catch_own;
 use crate::retired;
 use crate::runtime::{NotTaken, SPACE};
@@ -23,7 +23,7 @@ struct Sending {
     to: Option<Arc<Started>>,
     id: u64,
     /// None: refused, or handed over.
-    batch: Option<Batch>,
+    batch: Option<ArgumentArray>,
 }
 
 /// # Safety

@@ -3,14 +3,13 @@
 use super::arguments;
 use super::layout::{Array, Arrays, RunResult};
 use super::on_error::{report, OnError};
-use crate::arrow::{Column, Layout};
+use crate::arrow::{Batch, Column, Layout};
 use crate::exports::Plugin;
 use crate::failure::Failure;
 use crate::panics::catch_own;
 use crate::retired;
 use crate::signature::exported;
 use arroyo_udf_abi as abi;
-use std::sync::Arc;
 
 /// `__run` of function number `function`.
 ///
@@ -38,7 +37,7 @@ unsafe fn answer<P: Plugin>(function: u32, on_error: OnError, arrays: Arrays) ->
     // SAFETY: passed on.
     let batch = unsafe { arguments::batch(signature, arrays) };
     let batch = batch.map_err(|text| Failure::argument(format!("{}: {text}", signature.name)))?;
-    let mut ran = P::run(function, &Arc::new(batch))?;
+    let mut ran = P::run(function, &Batch::of(batch, &signature.arguments))?;
     // SAFETY: `run` answers a struct array whose first child is the values; it stays whole until it is released below.
     unsafe {
         let failed = if ran.with_outcomes && on_error == OnError::Fail { first_failure(&ran.results) } else { None };

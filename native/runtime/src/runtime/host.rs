@@ -3,7 +3,7 @@
 //! Guarantees: `put`, `send`, `drain` and `cancel` do not wait (R15); a refused batch comes back whole.
 
 use super::{Runtime, State, SPACE};
-use crate::arrow::Batch;
+use crate::arrow::ArgumentArray;
 use crate::failure::Failure;
 use crate::inbox::Size;
 use crate::limits::{close_took_too_long, CLOSE_TIME, GRACE};
@@ -40,14 +40,14 @@ pub enum Drained {
 
 /// A batch that `put` gives back; no failure means that there is no room now.
 pub struct NotTaken {
-    pub batch: Batch,
+    pub batch: ArgumentArray,
     pub failure: Option<Failure>,
 }
 
 impl Runtime {
     /// The first half of `send` in the header: does not wait. [`Runtime::deliver`] is the other half, if it is needed.
     #[allow(clippy::result_large_err)] // it is the batch, given back
-    pub fn put(&self, first_id: u64, batch: Batch) -> Result<Put, NotTaken> {
+    pub fn put(&self, first_id: u64, batch: ArgumentArray) -> Result<Put, NotTaken> {
         let size = Size { rows: batch.rows() as u64, bytes: batch.bytes() };
         let timed = self.rows_timed || batch.deadline().is_some();
         let now = || if timed { now() } else { 0 };
@@ -59,7 +59,7 @@ impl Runtime {
 
     /// Both halves of `send`.
     #[allow(clippy::result_large_err)] // as for `put`
-    pub fn send(&self, first_id: u64, batch: Batch) -> Result<(), NotTaken> {
+    pub fn send(&self, first_id: u64, batch: ArgumentArray) -> Result<(), NotTaken> {
         if self.put(first_id, batch)? == Put::Deliver {
             self.deliver();
         }

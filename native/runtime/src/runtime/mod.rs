@@ -45,7 +45,7 @@ pub use stretch::Stretch;
 pub use time_slice::TimeSlice;
 pub use wake_ups::{NEWS, SPACE};
 
-use crate::arrow::Batch;
+use crate::arrow::{ArgumentArray, Batch};
 use crate::failure::Failure;
 use crate::inbox::{Inbox, Sent, Size};
 use crate::log;
@@ -70,7 +70,7 @@ pub struct Runtime {
     /// Whether attempts need the time; and whether rows do when they are accepted.
     timed: bool,
     rows_timed: bool,
-    inbox: Inbox<Batch>,
+    inbox: Inbox<ArgumentArray>,
     state: Mutex<State>,
     /// For threads in wait, disarm and stop.
     changed: Condvar,
@@ -83,7 +83,7 @@ struct State {
     machine: Machine<Arc<Batch>, Value>,
     remote: Option<Box<Remote>>,
     /// Batches on their way from the inbox to the machine; empty otherwise.
-    arrived: Vec<Sent<Batch>>,
+    arrived: Vec<Sent<ArgumentArray>>,
     seats: Vec<SeatState>,
     runners: Runners,
     wake_ups: u64,
@@ -243,7 +243,7 @@ impl Runtime {
     fn take_in(&self, state: &mut State) {
         state.take_outcomes();
         self.inbox.take(&mut state.arrived);
-        hand_over(&mut state.machine, &mut state.arrived);
+        self.accept(&mut state.machine, &mut state.arrived);
     }
 
     /// Makes a change that may end the acceptance of batches: the machine has every batch accepted before it, and the inbox
@@ -252,10 +252,19 @@ impl Runtime {
         state.take_outcomes();
         let State { machine, arrived, .. } = state;
         self.inbox.take_and(arrived, |arrived| {
-            hand_over(machine, arrived);
+            self.accept(machine, arrived);
             change(machine);
             machine.stopping().is_some() || machine.poisoned().is_some()
         });
+    }
+
+    fn accept(&self, machine: &mut Machine<Arc<Batch>, Value>, arrived: &mut Vec<Sent<ArgumentArray>>) {
+        for Sent { at, first_id, size, batch } in arrived.drain(..) {
+            let deadline = batch.deadline();
+            let batch = Batch::of(batch, &self.signature.arguments);
+            let taken = machine.accept_until(at, deadline, first_id, size.rows, size.bytes, batch);
+            taken.expect("the machine takes what the inbox has taken: it holds no more, and stops no sooner");
+        }
     }
 
     fn check(&self, state: &State) -> Result<(), Failure> {
@@ -296,13 +305,6 @@ impl Runtime {
     /// Runs a part of the toolkit. A panic in it poisons this runtime (R17), and the answer is None.
     pub fn guard<T>(&self, body: impl FnOnce() -> T) -> Option<T> {
         catch_own(body).map_err(|text| catch_own(|| self.poison(&text))).ok()
-    }
-}
-
-fn hand_over(machine: &mut Machine<Arc<Batch>, Value>, arrived: &mut Vec<Sent<Batch>>) {
-    for Sent { at, first_id, size, batch } in arrived.drain(..) {
-        let taken = machine.accept_until(at, batch.deadline(), first_id, size.rows, size.bytes, Arc::new(batch));
-        taken.expect("the machine takes what the inbox has taken: it holds no more, and stops no sooner");
     }
 }
 

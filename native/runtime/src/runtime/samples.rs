@@ -2,9 +2,10 @@
 
 use super::Runtime;
 use crate::abi;
-use crate::arrow::{Batch, Layout};
+use crate::arrow::{ArgumentArray, Layout};
 use crate::machine::{Retry, Settings};
 use crate::options::Chosen;
+use crate::retired;
 use crate::signature::Signature;
 use std::ptr::null;
 use std::sync::Arc;
@@ -38,7 +39,7 @@ pub fn runtime_with(returns: Layout, change: impl FnOnce(Settings) -> Settings) 
         run_values: nothing,
         run_outcomes: nothing,
         drained: nothing,
-        retired: &crate::retired::LIBRARY,
+        retired: &retired::LIBRARY,
     };
     let settings = Settings {
         ordered: true,
@@ -63,15 +64,15 @@ unsafe extern "C" fn release_nothing(array: *mut abi::ArrowArray) {
 }
 
 /// A batch of one row.
-pub fn batch() -> Batch {
+pub fn batch() -> ArgumentArray {
     batch_of(1)
 }
 
 /// A batch of so many rows.
-pub fn batch_of(rows: i64) -> Batch {
+pub fn batch_of(rows: i64) -> ArgumentArray {
     let mut buffers = [null()];
     let mut array = abi::ArrowArray { length: rows, n_buffers: 1, release: Some(release_nothing), ..abi::ArrowArray::empty() };
     array.buffers = buffers.as_mut_ptr();
-    // SAFETY: a struct array without children, whose one buffer is absent; it is not read after this.
-    unsafe { Batch::take(&mut array, &[]) }.unwrap()
+    // SAFETY: a struct array without children and without nulls: its list of buffers is not read.
+    unsafe { ArgumentArray::take(&mut array, &[], &retired::LIBRARY) }.unwrap()
 }

@@ -9,7 +9,7 @@ use super::message::{Counts, ATTEMPTS, SAID};
 use super::parcel::{self, Take};
 use super::record;
 use crate::abi;
-use crate::arrow::{check_rows, Batch, Layout, Owned};
+use crate::arrow::{check_rows, ArgumentArray, Batch, Layout, Owned};
 use crate::batch_context::{BatchContext, Key};
 use crate::machine::{FurtherRow, Outcome, Stuck, Token};
 use crate::results::fits;
@@ -179,14 +179,13 @@ fn read_batch(signature: &'static Signature, arguments: &Layout, message: &mut R
         }
     };
     // SAFETY: what was read has the buffers and children of its layout, and the host has checked what is in them.
-    let mut batch = unsafe { Batch::take(&mut array, &signature.arguments) }?;
-    batch.set_retired(signature.retired);
+    let mut batch = unsafe { ArgumentArray::take(&mut array, &signature.arguments, signature.retired) }?;
     if !trace.is_empty() || !keys.is_empty() {
         let trace_parent = (!trace.is_empty()).then(|| CString::new(trace)).transpose().map_err(|error| error.to_string())?;
         let keys = (!keys.is_empty()).then(|| keys.chunks_exact(KEY).filter_map(|key| key.try_into().ok()).collect());
         batch.set_context(Some(Arc::new(BatchContext { deadline: None, trace_parent, keys, constants: 0 })));
     }
-    Ok(Ok(Arc::new(batch)))
+    Ok(Ok(Batch::of(batch, &signature.arguments)))
 }
 
 /// The text of a row whose call the worker has ended because the plugin was closed.
