@@ -58,6 +58,7 @@ overflow-checks = true
 
 [profile.release.package."*"]
 overflow-checks = false
+codegen-units = 1
 
 [workspace]
 """
