@@ -55,10 +55,10 @@ path = "{root}"
 panic = "unwind"
 strip = true
 overflow-checks = true
+codegen-units = 1
 
 [profile.release.package."*"]
 overflow-checks = false
-codegen-units = 1
 
 [workspace]
 """
