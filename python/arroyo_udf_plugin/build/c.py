@@ -1,4 +1,5 @@
-"""Builds a C plugin: one compiler call. If its source includes arroyo_udf_async.h, the SDK's runtime is linked to it.
+"""Builds a C plugin: the source is compiled once and linked twice, alone, to ask the library for its functions, and
+with the entry points of engines. If it includes arroyo_udf_async.h, the SDK's runtime is linked to it.
 
 The compiler is `$CC` (words are split as a shell does), else `cc`. The author's file brings its own table, through the
 macros of arroyo_udf_plugin.h or written by hand; a file that exports no `arroyo_udf_plugin` is refused by the linker.
@@ -98,8 +99,11 @@ def compile(
     }
     defines = [f"-D{macro}={_c_string(text)}" for macro, text in names.items()]
     flags = COMPILE_FLAGS + (GCC_FLAGS if "Free Software Foundation" in _version(source) else [])
-    command = [*flags, f"-I{INCLUDE}", *defines, *LINK_FLAGS, str(source), "-o", str(output)]
-    if _is_async(_headers(source)):
+    compiled, rule = output.with_name("source.o"), output.with_name("headers")
+    arguments = [*flags, f"-I{INCLUDE}", *defines, "-MMD", "-MT", "plugin", "-MF", str(rule)]
+    tools.warn(_call(source, [*arguments, "-c", str(source), "-o", str(compiled)]).stderr)
+    command = [str(compiled), *LINK_FLAGS, "-o", str(output)]
+    if _is_async(_headers_of(rule.read_text(errors="replace"))):
         runtime, exported = output.with_name("runtime.a"), output.with_name("exported.map")
         rust.runtime_for_c(source, runtime, how)
         exported.write_text(EXPORTED)
@@ -107,8 +111,8 @@ def compile(
     tools.warn(_call(source, [*command, *LIBRARIES]).stderr)
     entry_points = output.with_name("entry_points.c")
     entry_points.write_text(engines.c_entry_points(identity.name, _functions_of(output), exports.on_error))
-    linked = [f"-I{engines.FOLDER}", str(entry_points), str(engines.object_file(source, exports.flags))]
-    _call(source, [*linked, *command, *LIBRARIES])
+    linked = [*flags, f"-I{engines.FOLDER}", str(entry_points), str(engines.object_file(source, exports.flags))]
+    _call(source, [f"-I{INCLUDE}", *linked, *command, *LIBRARIES])
 
 
 def _functions_of(library: Path) -> list[str]:
@@ -123,8 +127,11 @@ def _functions_of(library: Path) -> list[str]:
 
 def _headers(source: Path) -> list[Path]:
     """The headers that the source includes, without the system's."""
-    rule = _call(source, [*COMPILE_FLAGS, f"-I{INCLUDE}", "-MM", "-MT", "plugin", str(source)]).stdout
-    # A make rule: "plugin: source header ..."
+    return _headers_of(_call(source, [*COMPILE_FLAGS, f"-I{INCLUDE}", "-MM", "-MT", "plugin", str(source)]).stdout)
+
+
+def _headers_of(rule: str) -> list[Path]:
+    """rule: for make, "plugin: source header ..."."""
     return [Path(header) for header in shlex.split(rule.replace("\\\n", " "))[2:]]
 
 

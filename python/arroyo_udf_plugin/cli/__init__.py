@@ -35,34 +35,60 @@ Guarantees: exit status 0: done; 1: the toolkit's error, with its text on stderr
 2: usage; 130, 143, 129: ended by SIGINT, SIGTERM, SIGHUP. Results are on stdout, progress and errors on stderr.
 """
 
+from importlib import import_module
 from typing import Any
 
 import click
 
 from ..errors import ArroyoUdfError
-from . import (
-    build,
-    cache,
-    cluster,
-    doctor,
-    flink,
-    inspect,
-    jobs,
-    new,
-    pipelines,
-    plugins,
-    replay,
-    run,
-    savepoints,
-    sql,
-    states,
-    tokens,
-)
 from .stopping import stoppable
+from .telling import text_of
+
+_COMMANDS = {
+    "new": "new.command",
+    "build": "build.command",
+    "inspect": "inspect.command",
+    "install": "plugins.install",
+    "list": "plugins.list_",
+    "uninstall": "plugins.uninstall",
+    "verify": "plugins.verify",
+    "cache": "cache.command",
+    "run": "run.command",
+    "sql": "sql.command",
+    "replay": "replay.command",
+    "check": "pipelines.check",
+    "schema": "pipelines.schema",
+    "checkpoints": "pipelines.checkpoints",
+    "savepoint": "savepoints.command",
+    "cluster": "cluster.cluster",
+    "api": "cluster.api",
+    "controller": "cluster.controller",
+    "migrate": "cluster.migrate",
+    "moved": "cluster.moved",
+    "config": "cluster.config",
+    "worker": "cluster.worker",
+    "states": "states.command",
+    "jobs": "jobs.group",
+    "token": "tokens.group",
+    "login": "tokens.login",
+    "doctor": "doctor.command",
+    "flink": "flink.group",
+}
+"""Where each command is. Only the one that is called is imported: all of them take as long as a build in C."""
 
 
 class _Group(click.Group):
     """Turns the toolkit's exceptions into a text on stderr and exit status 1, and signals into their status."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module, _, name = _COMMANDS[cmd_name].partition(".")
+        command: click.Command = getattr(import_module(f".{module}", __name__), name)
+        return command
 
     def invoke(self, ctx: click.Context) -> Any:
         with stoppable():
@@ -72,7 +98,7 @@ class _Group(click.Group):
         try:
             return super().invoke(ctx)
         except ArroyoUdfError as error:
-            raise click.ClickException(pipelines.text_of(error)) from error
+            raise click.ClickException(text_of(error)) from error
         except UnicodeEncodeError as error:
             raise click.ClickException(f"{error.object!r} is not UTF-8") from error
         except Exception as error:
@@ -86,13 +112,3 @@ class _Group(click.Group):
 @click.version_option(package_name="arroyo_udf_plugin")
 def main() -> None:
     """UDFs in Python, Rust or C, as one shared library each."""
-
-
-for _module in (new, build, inspect, run, sql, replay, cache, states, doctor):
-    main.add_command(_module.command)
-for _command in (*plugins.commands, *cluster.commands, jobs.group, tokens.group, tokens.login, flink.group):
-    main.add_command(_command)
-main.add_command(pipelines.check)
-main.add_command(pipelines.schema)
-main.add_command(pipelines.checkpoints)
-main.add_command(savepoints.command)

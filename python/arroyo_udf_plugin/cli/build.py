@@ -59,9 +59,19 @@ def command(
 
 def _tell_natives(plugin: Path) -> None:
     """A line for each function that could be native by its kind."""
-    from ..host.library import load  # slow to import
+    from .. import abi
+    from ..host.native import natives_of
 
-    functions = [one for one in load(plugin).functions.values() if one.kind == "sync" and not one.vectorized]
-    width = max((len(function.name) for function in functions), default=0)
-    for function in functions:
-        click.echo(f"{function.name:<{width}}  {function.not_native or 'native'}", err=True)
+    # It was just built, so it needs none of a host's checks, which are slow to import.
+    table = abi.ffi.dlopen(str(plugin)).arroyo_udf_plugin
+    described = table.describe()
+    told = natives_of(table, described.n_functions) or []
+    functions = [(described.functions[number], native.reason) for number, native in enumerate(told)]
+    reasons = {
+        abi.text(function.name): reason or "native"
+        for function, reason in functions
+        if function.kind == abi.SYNC and not function.vectorized
+    }
+    width = max(map(len, reasons), default=0)
+    for name, reason in reasons.items():
+        click.echo(f"{name:<{width}}  {reason}", err=True)

@@ -202,6 +202,3 @@ def worker() -> None:
 
     _stack_of_crashes()
     main()
-
-
-commands = (cluster, api, controller, migrate, moved, config, worker)

@@ -20,7 +20,7 @@ import click
 from .building import shown
 from .crashes import named
 from .stopping import Stopped, drainable
-from .telling import counted, duration, failed, values
+from .telling import counted, duration, failed, text_of, values
 from .view import view
 
 if TYPE_CHECKING:
@@ -376,11 +376,6 @@ def _drained(start: Callable[[], PipelineSummary], stop: StopRequest, go_on: str
             click.echo(f"Error: {text_of(error)}", err=True)
     click.echo(f"stopped without a last checkpoint; go on from the latest one with: {go_on}", err=True)
     raise SystemExit(128 + came[0])
-
-
-def text_of(error: Exception) -> str:
-    """An error's text with its notes."""
-    return "\n".join([str(error), *getattr(error, "__notes__", ())])
 
 
 def _again(command: str, file: str, udfs: tuple[str, ...], checkpoints: str | None, *options: str) -> str:

@@ -74,6 +74,3 @@ def verify(names: tuple[str, ...]) -> None:
         click.echo(name + (problem or "as it was installed"))
     if problems:
         raise SystemExit(1)
-
-
-commands = (install, list_, uninstall, verify)

@@ -13,6 +13,11 @@ _WIDTH = 200
 """Of a failure's text."""
 
 
+def text_of(error: Exception) -> str:
+    """An error's text with its notes."""
+    return "\n".join([str(error), *getattr(error, "__notes__", ())])
+
+
 def counted(number: int, name: str) -> str:
     """1 row, 2,000 rows."""
     return f"{number:,} {name}" if number == 1 else f"{number:,} {name}s"
