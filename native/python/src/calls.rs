@@ -3,28 +3,55 @@
 
 use crate::forked;
 use crate::function::{PythonFunction, MOST_ARGUMENTS};
-use crate::gil::vectorcall;
 use crate::object::{none, Owned};
 use crate::pyarrow::Objects;
 use crate::values::conversion::Conversion;
+use crate::values::read::Earlier;
 use arroyo_udf_plugin::arrow::{Batch, Column};
 use pyo3_ffi::*;
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
 /// Room for the arguments of a call: one place before them that the callee may use (PY_VECTORCALL_ARGUMENTS_OFFSET), and
-/// one for the Context. Each call has its own, because another one may begin before it returns: in an event loop that the
-/// function nests, for example. It is never cleared, and so costs nothing.
-pub struct Frame([MaybeUninit<*mut PyObject>; MOST_ARGUMENTS + 2]);
+/// one for the Context. It may serve one call after the other, but not two at once: another call may begin before one
+/// returns, in an event loop that the function nests, for example.
+pub struct Frame {
+    places: [MaybeUninit<*mut PyObject>; MOST_ARGUMENTS + 2],
+    /// Arguments that have been set: each is null or a reference. The other places are never cleared, and so cost nothing.
+    set: usize,
+}
 
 impl Frame {
-    pub fn new() -> Frame {
-        Frame([const { MaybeUninit::uninit() }; MOST_ARGUMENTS + 2])
+    pub const fn new() -> Frame {
+        Frame { places: [const { MaybeUninit::uninit() }; MOST_ARGUMENTS + 2], set: 0 }
     }
 
-    /// The places of the first `count` arguments.
-    pub fn arguments(&mut self, count: usize) -> &mut [MaybeUninit<*mut PyObject>] {
-        &mut self.0[2..2 + count]
+    /// The arguments that have been set.
+    pub fn arguments(&mut self) -> &mut [*mut PyObject] {
+        let arguments = &mut self.places[2..2 + self.set];
+        // SAFETY: these places have been set.
+        unsafe { &mut *(std::ptr::from_mut(arguments) as *mut [*mut PyObject]) }
+    }
+
+    /// Takes an argument out, leaving null. Null: it has not been set.
+    #[inline(always)]
+    fn take(&mut self, argument: usize) -> *mut PyObject {
+        self.arguments().get_mut(argument).map_or(null_mut(), |place| std::mem::replace(place, null_mut()))
+    }
+
+    /// Sets an argument that is null; all before it have been set.
+    #[inline(always)]
+    fn set(&mut self, argument: usize, object: *mut PyObject) {
+        self.places[2 + argument].write(object);
+        self.set = self.set.max(argument + 1);
+    }
+}
+
+impl Drop for Frame {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: the GIL is held by whoever has read and called a row.
+        self.arguments().iter().for_each(|&object| unsafe { Py_XDECREF(object) });
     }
 }
 
@@ -45,7 +72,7 @@ impl Converted {
         // A value that cannot be read is the error of each row.
         let constant = |(column, conversion): (&Column, &Conversion)| match column.is_constant() && column.is_valid(0) {
             // SAFETY: passed on.
-            true => unsafe { conversion.read(column, 0) }.ok().and_then(|object| unsafe { Owned::new(object) }),
+            true => unsafe { conversion.read(column, 0, Earlier::none()) }.ok().and_then(|object| unsafe { Owned::new(object) }),
             false => None,
         };
         let constants = match batch.columns().iter().any(Column::is_constant) {
@@ -83,19 +110,22 @@ pub enum Unread {
     Failed(String),
 }
 
-/// Makes the arguments of a row: a new reference in `into` for each column.
+/// Makes the arguments of a row, in the place of those of an earlier row, if there are any.
 ///
 /// # Safety
-/// The GIL is held; the batch was made for this function and has the row; `into` has a place for each column.
-#[inline]
+/// The GIL is held; the batch was made for this function and has the row; what is in the frame was made here for this
+/// function.
+#[inline(always)]
 pub unsafe fn read_row(
     function: &PythonFunction,
     batch: &Batch,
     converted: &Converted,
     row: usize,
-    into: &mut [MaybeUninit<*mut PyObject>],
+    frame: &mut Frame,
 ) -> Result<(), Unread> {
-    for (i, column) in batch.columns().iter().enumerate() {
+    for (i, (column, conversion)) in batch.columns().iter().zip(&function.arguments).enumerate() {
+        // SAFETY: what is in its place was made here for this column; what all rows have, and None, others have as well.
+        let earlier = unsafe { Earlier::new(frame.take(i)) };
         let argument = if !column.is_valid(row) {
             if function.signature.nullable[i] {
                 // SAFETY: the GIL is held.
@@ -103,38 +133,36 @@ pub unsafe fn read_row(
             } else {
                 Err(Unread::Null)
             }
+        } else if let (Conversion::Pyarrow, Some(Some(objects))) = (conversion, converted.objects.get(i)) {
+            // SAFETY: passed on.
+            unsafe { objects.take(function, batch, i, row) }.map_err(Unread::Failed)
+        } else if let Some(Some(object)) = converted.constants.get(i) {
+            // Texts and bytes cannot be changed, so all calls may have the same object.
+            // SAFETY: the GIL is held.
+            Ok(unsafe { Owned::borrowed(object.ptr()) }.into_ptr())
         } else {
-            let read = match &function.arguments[i] {
-                Conversion::Pyarrow => match converted.objects.get(i) {
-                    // SAFETY: passed on.
-                    Some(Some(objects)) => unsafe { objects.take(function, batch, i, row) },
-                    _ => unreachable!("`Converted::new` has converted the column"),
-                },
-                conversion => match converted.constants.get(i) {
-                    // Texts and bytes cannot be changed, so all calls may have the same object.
-                    // SAFETY: the GIL is held.
-                    Some(Some(object)) => Ok(unsafe { Owned::borrowed(object.ptr()) }.into_ptr()),
-                    // SAFETY: passed on.
-                    _ => unsafe { conversion.read(column, row) },
-                },
-            };
-            read.map_err(|text| Unread::Failed(format!("argument {}: {text}", function.signature.arguments[i].0)))
+            // SAFETY: passed on.
+            unsafe { conversion.read(column, row, earlier) }.map_err(Unread::Failed)
         };
         match argument {
-            Ok(object) => {
-                into[i].write(object);
-            }
-            Err(why) => {
-                // SAFETY: the references made above.
-                into[..i].iter().for_each(|object| unsafe { Py_DECREF(object.assume_init()) });
-                // A null that keeps the function from being called counts first, as in the other languages.
-                let later = batch.columns().iter().zip(&function.signature.nullable).skip(i + 1);
-                let is_null = later.into_iter().any(|(column, nullable)| !nullable && !column.is_valid(row));
-                return Err(if is_null { Unread::Null } else { why });
-            }
+            Ok(object) => frame.set(i, object),
+            Err(why) => return Err(unread(function, batch, row, i, why)),
         }
     }
     Ok(())
+}
+
+/// Why a row has no arguments if number `argument` is null, or could not be made.
+#[cold]
+fn unread(function: &PythonFunction, batch: &Batch, row: usize, argument: usize, why: Unread) -> Unread {
+    // A null that keeps the function from being called counts first, as in the other languages.
+    let mut later = batch.columns().iter().zip(&function.signature.nullable).skip(argument + 1);
+    match why {
+        Unread::Failed(text) if !later.any(|(column, nullable)| !nullable && !column.is_valid(row)) => {
+            Unread::Failed(format!("argument {}: {text}", function.signature.arguments[argument].0))
+        }
+        _ => Unread::Null,
+    }
 }
 
 /// Calls the function for a row. `context` goes before the row's arguments, unless it is null.
@@ -143,36 +171,46 @@ pub unsafe fn read_row(
 /// The GIL is held; the batch was made for this function and has the row; `context` is valid or null.
 #[inline]
 pub unsafe fn call_row(function: &PythonFunction, batch: &Batch, converted: &Converted, row: usize, context: *mut PyObject) -> Called {
-    let count = batch.columns().len();
     let mut frame = Frame::new();
-    // SAFETY: passed on; the references made here are given back.
+    // SAFETY: passed on.
+    unsafe { call_next(function, batch, converted, row, context, &mut frame) }
+}
+
+/// As [`call_row`], for one row after the other: `frame` serves no other function.
+///
+/// # Safety
+/// As for [`call_row`].
+#[inline(always)]
+pub unsafe fn call_next(
+    function: &PythonFunction,
+    batch: &Batch,
+    converted: &Converted,
+    row: usize,
+    context: *mut PyObject,
+    frame: &mut Frame,
+) -> Called {
+    // SAFETY: passed on.
     unsafe {
-        match read_row(function, batch, converted, row, frame.arguments(count)) {
-            Ok(()) => {}
-            Err(Unread::Null) => return Called::Null,
-            Err(Unread::Failed(text)) => return Called::Failed(text),
+        match read_row(function, batch, converted, row, frame) {
+            Ok(()) => call_frame(function, context, frame),
+            Err(Unread::Null) => Called::Null,
+            Err(Unread::Failed(text)) => Called::Failed(text),
         }
-        let called = call_frame(function, context, count, &mut frame);
-        for object in frame.arguments(count) {
-            Py_DECREF(object.assume_init());
-        }
-        called
     }
 }
 
-/// Calls the function with the frame's first `count` arguments.
+/// Calls the function with the frame's arguments.
 ///
 /// # Safety
-/// The GIL is held; the arguments are set and valid; `context` is valid or null.
+/// The GIL is held; all arguments are set and valid; `context` is valid or null.
 #[inline]
-pub unsafe fn call_frame(function: &PythonFunction, context: *mut PyObject, count: usize, frame: &mut Frame) -> Called {
-    let arguments = &mut frame.0;
-    arguments[1].write(context);
-    let (start, count) = if context.is_null() { (2, count) } else { (1, count + 1) };
+pub unsafe fn call_frame(function: &PythonFunction, context: *mut PyObject, frame: &mut Frame) -> Called {
+    frame.places[1].write(context);
+    let (start, count) = if context.is_null() { (2, frame.set) } else { (1, frame.set + 1) };
     // SAFETY: `count` valid references from `start` on, with a writable place before them.
     let result = unsafe {
-        let first = arguments.as_ptr().add(start).cast();
-        vectorcall(function.callable.ptr(), first, count | PY_VECTORCALL_ARGUMENTS_OFFSET, null_mut())
+        let first = frame.places.as_ptr().add(start).cast();
+        function.entry.call(function.callable.ptr(), first, count | PY_VECTORCALL_ARGUMENTS_OFFSET)
     };
     // SAFETY: the GIL is held.
     unsafe { forked::came_back(null_mut()) };

@@ -1,5 +1,6 @@
 //! `PythonFunction`: a user's function, ready to be called.
 
+use crate::gil::Entry;
 use crate::object::Owned;
 use crate::state::State;
 use crate::values::conversion::Conversion;
@@ -15,6 +16,7 @@ pub struct PythonFunction {
     pub state: Arc<State>,
     pub signature: &'static Signature,
     pub callable: Owned,
+    pub entry: Entry,
     /// The class of the Context, if the function takes one.
     pub context: Option<Owned>,
     /// Called in a thread of the pool, not on the event loop.
@@ -46,6 +48,7 @@ impl PythonFunction {
                 state: Arc::clone(state),
                 signature,
                 callable: Owned::borrowed(callable),
+                entry: Entry::of(callable),
                 context: (context != Py_None()).then(|| Owned::borrowed(context)),
                 blocking,
                 split,

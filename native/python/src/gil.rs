@@ -8,6 +8,8 @@ use pyo3_ffi::*;
 mod unwinding {
     use pyo3_ffi::{PyGILState_STATE, PyObject, PySendResult, PyThreadState};
 
+    pub type Vectorcall = unsafe extern "C-unwind" fn(*mut PyObject, *const *mut PyObject, usize, *mut PyObject) -> *mut PyObject;
+
     // As in pyo3_ffi, but declared to unwind; otherwise no frame of ours could stop it.
     extern "C-unwind" {
         pub fn PyObject_Vectorcall(
@@ -65,6 +67,34 @@ pub unsafe fn call(callable: *mut PyObject, arguments: *mut PyObject) -> *mut Py
 pub unsafe fn iter_send(iterator: *mut PyObject, value: *mut PyObject, result: &mut *mut PyObject) -> PySendResult {
     // SAFETY: passed on.
     held(|| unsafe { unwinding::PyIter_Send(iterator, value, result) })
+}
+
+/// How a callable is called again and again.
+#[derive(Clone, Copy)]
+pub struct Entry(unwinding::Vectorcall);
+
+impl Entry {
+    /// That of a Python function is its own: PyObject_Vectorcall looks for it, and checks what it answers, at each call.
+    ///
+    /// # Safety
+    /// The GIL is held; `callable` is valid.
+    pub unsafe fn of(callable: *mut PyObject) -> Entry {
+        // SAFETY: passed on. Both types are those of C functions that take and answer the same; one of them may unwind.
+        unsafe {
+            let own = if PyFunction_Check(callable) != 0 { PyVectorcall_Function(callable) } else { None };
+            Entry(own.map_or(unwinding::PyObject_Vectorcall, |own| std::mem::transmute::<vectorcallfunc, unwinding::Vectorcall>(own)))
+        }
+    }
+
+    /// Enters user code, which may give the GIL back and take it again.
+    ///
+    /// # Safety
+    /// As for PyObject_Vectorcall, without names; `callable` is the one that this entry is of.
+    #[inline]
+    pub unsafe fn call(self, callable: *mut PyObject, arguments: *const *mut PyObject, count: usize) -> *mut PyObject {
+        // SAFETY: passed on.
+        held(|| unsafe { self.0(callable, arguments, count, std::ptr::null_mut()) })
+    }
 }
 
 /// PyGILState_Ensure.

@@ -57,17 +57,14 @@ impl MicroBatch {
             let others = attempt.others.iter().map(|other| (&other.batch, other.row));
             let mut needs_call = false;
             for (batch, row) in std::iter::once((&attempt.batch, attempt.row)).chain(others) {
-                let into = frame.arguments(width);
                 let read = match converted(batch) {
-                    Ok(converted) => read_row(function, batch, &converted, row, into),
+                    Ok(converted) => read_row(function, batch, &converted, row, &mut frame),
                     Err(text) => Err(Unread::Failed(text)),
                 };
                 self.known.push(match read {
                     Ok(()) => {
-                        let appended =
-                            lists.iter().zip(into.iter()).all(|(list, object)| PyList_Append(list.ptr(), object.assume_init()) == 0);
-                        into.iter().for_each(|object| Py_DECREF(object.assume_init())); // the lists have their own
-                        if !appended {
+                        let mut arguments = lists.iter().zip(frame.arguments());
+                        if !arguments.all(|(list, object)| PyList_Append(list.ptr(), *object) == 0) {
                             return Some(Called::Raised);
                         }
                         needs_call = true;
@@ -83,10 +80,10 @@ impl MicroBatch {
             if !before_call(self) {
                 return Some(Called::Raised);
             }
-            for (place, list) in frame.arguments(width).iter_mut().zip(&lists) {
-                place.write(list.ptr());
+            for (place, list) in frame.arguments().iter_mut().zip(lists) {
+                Py_XDECREF(std::mem::replace(place, list.into_ptr()));
             }
-            Some(call_frame(function, context, width, &mut frame))
+            Some(call_frame(function, context, &mut frame))
         }
     }
 

@@ -1,7 +1,7 @@
 //! `run`: a batch through a sync function, row by row (`def`) or whole (`vectorized=True`). It sees no running event loop.
 
 use crate::asyncio::hidden::Hidden;
-use crate::calls::{call_row, Called, Converted};
+use crate::calls::{call_next, Called, Converted, Frame};
 use crate::forked;
 use crate::function::PythonFunction;
 use crate::interrupt;
@@ -107,6 +107,7 @@ unsafe fn run_into_column(
 ) -> Result<(ArrowArray, RowErrors), String> {
     let count = rows.len();
     let mut column = ColumnWriter::new(&function.returns, count);
+    let mut frame = Frame::new();
     let mut errors = Vec::new();
     // SAFETY: None always exists.
     let none = unsafe { Py_None() };
@@ -115,7 +116,7 @@ unsafe fn run_into_column(
             return Err(String::new());
         }
         // SAFETY: the GIL is held and the row exists.
-        let text = match unsafe { call_row(function, batch, converted, row, null_mut()) } {
+        let text = match unsafe { call_next(function, batch, converted, row, null_mut(), &mut frame) } {
             Called::Returned(object) if object != none => {
                 // SAFETY: the object is valid until its reference is given back.
                 let pushed = unsafe { column.push(&function.returns, object) };
@@ -158,8 +159,9 @@ unsafe fn run_into_list(function: &PythonFunction, batch: &Batch, converted: &Co
     // SAFETY: the GIL is held; each item of the list is set once, to a reference of ours.
     unsafe {
         let list = Owned::new(PyList_New(batch.rows() as Py_ssize_t)).ok_or_else(|| exception_text())?;
+        let mut frame = Frame::new();
         for row in 0..batch.rows() {
-            let (object, text) = match call_row(function, batch, converted, row, null_mut()) {
+            let (object, text) = match call_next(function, batch, converted, row, null_mut(), &mut frame) {
                 Called::Returned(object) if object == Py_None() => (object, function.refuse_none().map(str::to_string)),
                 Called::Returned(object) => (object, None),
                 Called::Null => (none(), None),

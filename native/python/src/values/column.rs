@@ -2,7 +2,7 @@
 
 use super::conversion::{Conversion, Int};
 use super::write::Scalar;
-use arroyo_udf_plugin::arrow::{ArrayData, Buffer, Offsets, Validity};
+use arroyo_udf_plugin::arrow::{ArrayData, Buffer, Offset, Offsets, Validity};
 use arroyo_udf_plugin::isolation::process::journal::{self, Journal};
 use pyo3_ffi::PyObject;
 
@@ -50,7 +50,7 @@ impl ColumnWriter {
     ///
     /// # Safety
     /// The GIL is held; `object` is valid.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn push(&mut self, conversion: &Conversion, object: *mut PyObject) -> Result<(), String> {
         // SAFETY: passed on; the bytes are copied before the object goes away.
         let scalar = unsafe { conversion.write(object) }?;
@@ -61,23 +61,20 @@ impl ColumnWriter {
             }
             return Ok(());
         }
-        match (&scalar, &mut self.values) {
-            (Scalar::Fixed(x), Values::W8(values)) => values.push(*x),
-            (Scalar::Fixed(x), Values::W4(values)) => values.push(*x as u32),
-            (Scalar::Fixed(x), Values::W2(values)) => values.push(*x as u16),
-            (Scalar::Fixed(x), Values::W1(values)) => values.push(*x as u8),
-            (Scalar::Fixed(x), Values::Bits(bits)) => bits.push(*x != 0),
-            (Scalar::Bytes(bytes), Values::Bytes(offsets, data)) => {
-                offsets.push(bytes.len()).map_err(|no_room| no_room.to_string())?;
-                data.extend_from_slice(bytes);
-            }
-            (Scalar::Bytes(bytes), Values::LargeBytes(offsets, data)) => {
-                offsets.push(bytes.len()).map_err(|no_room| no_room.to_string())?;
-                data.extend_from_slice(bytes);
-            }
-            (Scalar::Fixed(_), Values::Bytes(..) | Values::LargeBytes(..)) | (Scalar::Bytes(_), _) => {
-                unreachable!("the writer was made for this type")
-            }
+        match scalar {
+            Scalar::Fixed(x) => match &mut self.values {
+                Values::W8(values) => values.push(x),
+                Values::W4(values) => values.push(x as u32),
+                Values::W2(values) => values.push(x as u16),
+                Values::W1(values) => values.push(x as u8),
+                Values::Bits(bits) => bits.push(x != 0),
+                Values::Bytes(..) | Values::LargeBytes(..) => unreachable!("the writer was made for this type"),
+            },
+            Scalar::Bytes(bytes) => match &mut self.values {
+                Values::Bytes(offsets, data) => append(offsets, data, bytes)?,
+                Values::LargeBytes(offsets, data) => append(offsets, data, bytes)?,
+                _ => unreachable!("the writer was made for this type"),
+            },
         }
         self.validity.push(true);
         Ok(())
@@ -131,4 +128,11 @@ impl ColumnWriter {
         };
         ArrayData { length, null_count, buffers, children: vec![] }
     }
+}
+
+#[inline]
+fn append<T: Offset>(offsets: &mut Offsets<T>, data: &mut Vec<u8>, bytes: &[u8]) -> Result<(), String> {
+    offsets.push(bytes.len()).map_err(|no_room| no_room.to_string())?;
+    data.extend_from_slice(bytes);
+    Ok(())
 }

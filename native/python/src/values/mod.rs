@@ -12,5 +12,5 @@
 
 pub mod column;
 pub mod conversion;
-mod read;
+pub mod read;
 pub mod write;

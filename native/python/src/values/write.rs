@@ -15,9 +15,11 @@ pub enum Scalar<'a> {
 impl Conversion {
     /// The content of an object that is not None. The bytes live as long as the object. The error is a text for the row.
     ///
+    /// Inlined, as `read` is.
+    ///
     /// # Safety
     /// The GIL is held; `object` is valid while the scalar is used.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn write<'a>(&self, object: *mut PyObject) -> Result<Scalar<'a>, String> {
         // SAFETY: every call below gets a valid object under the GIL.
         unsafe {
@@ -49,6 +51,7 @@ impl Conversion {
 }
 
 /// The error text for an object of the wrong type.
+#[cold]
 unsafe fn wrong(expected: &str, object: *mut PyObject) -> String {
     // SAFETY: passed on.
     format!("returned {}, not {expected}", unsafe { type_name(object) })
@@ -138,10 +141,17 @@ unsafe fn float(object: *mut PyObject) -> Result<f64, String> {
         if PyFloat_CheckExact(object) != 0 {
             return Ok(PyFloat_AS_DOUBLE(object));
         }
+        to_float(object)
+    }
+}
+
+/// Integers, and numpy's float32 and the like, which convert themselves.
+unsafe fn to_float(object: *mut PyObject) -> Result<f64, String> {
+    // SAFETY: the GIL is held.
+    unsafe {
         if PyUnicode_Check(object) != 0 {
             return Err(wrong("float", object));
         }
-        // Integers, and numpy's float32 and the like, which convert themselves.
         let value = PyFloat_AsDouble(object);
         if value == -1.0 && !PyErr_Occurred().is_null() {
             PyErr_Clear();
@@ -154,6 +164,7 @@ unsafe fn float(object: *mut PyObject) -> Result<f64, String> {
 
 // ---- dates -----------------------------------------------------------------------------------------------------------
 
+#[inline(never)]
 unsafe fn days(object: *mut PyObject) -> Result<i32, String> {
     // SAFETY: the GIL is held; only a date's fields are read.
     unsafe {
@@ -164,6 +175,7 @@ unsafe fn days(object: *mut PyObject) -> Result<i32, String> {
     }
 }
 
+#[inline(never)]
 unsafe fn timestamp(object: *mut PyObject, unit: Unit, zone: &Zone) -> Result<i64, String> {
     // SAFETY: the GIL is held; only a datetime's fields are read.
     unsafe {
