@@ -1,8 +1,9 @@
 //! Helpers for the Python host beside the contract: struct arrays, which pyarrow makes at a higher cost, and the functions
 //! for `arm` and `set_log` (`setup.py` declares those for cffi).
 
+use crate::gil;
 use crate::object::{none, raise, Owned};
-use arroyo_udf_plugin::abi::ArrowArray;
+use arroyo_udf_plugin::abi::{ArrowArray, ArrowSchema, Error, RunFn, Status, OK};
 use arroyo_udf_plugin::sync::Unpoisoned;
 use pyo3_ffi::*;
 use std::ffi::{c_char, c_void};
@@ -16,8 +17,8 @@ struct Parts {
     no_validity: *const c_void,
 }
 
-/// A struct array with `count` empty children, contiguous in memory.
-fn batch(length: i64, count: usize) -> *mut ArrowArray {
+/// A struct array with `count` empty children, contiguous in memory; and the first of them.
+pub fn new_batch(length: i64, count: usize) -> (*mut ArrowArray, *mut ArrowArray) {
     let mut parts = Box::new(Parts {
         pointers: Vec::with_capacity(count),
         children: (0..count).map(|_| ArrowArray::empty()).collect(),
@@ -25,7 +26,7 @@ fn batch(length: i64, count: usize) -> *mut ArrowArray {
     });
     let first = parts.children.as_mut_ptr();
     parts.pointers.extend((0..count).map(|i| first.wrapping_add(i)));
-    Box::into_raw(Box::new(ArrowArray {
+    let batch = ArrowArray {
         length,
         null_count: 0,
         offset: 0,
@@ -36,7 +37,22 @@ fn batch(length: i64, count: usize) -> *mut ArrowArray {
         dictionary: null_mut(),
         release: Some(release_batch),
         private_data: Box::into_raw(parts).cast(),
-    }))
+    };
+    (Box::into_raw(Box::new(batch)), first)
+}
+
+/// Frees what `new_batch` has made, and releases what has not moved out of it.
+///
+/// # Safety
+/// `batch` is such an array; this happens once.
+pub unsafe fn free(batch: *mut ArrowArray) {
+    // SAFETY: passed on.
+    unsafe {
+        let mut batch = Box::from_raw(batch);
+        if let Some(release) = batch.release {
+            release(&mut *batch);
+        }
+    }
 }
 
 unsafe extern "C" fn release_batch(array: *mut ArrowArray) {
@@ -55,7 +71,7 @@ unsafe extern "C" fn release_batch(array: *mut ArrowArray) {
 
 /// batch(length: int, children: int) -> tuple[int, int]: addresses of a new struct ArrowArray and of its first child. The
 /// children are empty and contiguous, so that pyarrow exports columns right into them.
-pub unsafe extern "C" fn new_batch(_module: *mut PyObject, arguments: *mut *mut PyObject, count: Py_ssize_t) -> *mut PyObject {
+pub unsafe extern "C" fn batch(_module: *mut PyObject, arguments: *mut *mut PyObject, count: Py_ssize_t) -> *mut PyObject {
     // SAFETY: called by Python with the GIL and `count` arguments.
     unsafe {
         if count != 2 {
@@ -68,12 +84,10 @@ pub unsafe extern "C" fn new_batch(_module: *mut PyObject, arguments: *mut *mut 
         let Some(children) = usize::try_from(children).ok().filter(|_| length >= 0) else {
             return raise(PyExc_ValueError, "batch() takes numbers from 0 on");
         };
-        let batch = batch(length, children);
-        let parts = &mut *(*batch).private_data.cast::<Parts>();
-        let addresses = Py_BuildValue(c"(nn)".as_ptr(), batch as Py_ssize_t, parts.children.as_mut_ptr() as Py_ssize_t);
+        let (batch, child) = new_batch(length, children);
+        let addresses = Py_BuildValue(c"(nn)".as_ptr(), batch as Py_ssize_t, child as Py_ssize_t);
         if addresses.is_null() {
-            release_batch(batch);
-            drop(Box::from_raw(batch));
+            free(batch);
         }
         addresses
     }
@@ -87,10 +101,7 @@ pub unsafe extern "C" fn free_batch(_module: *mut PyObject, address: *mut PyObje
         if batch.is_null() {
             return raise(PyExc_ValueError, "free_batch() takes what batch() answered");
         }
-        let mut batch = Box::from_raw(batch);
-        if let Some(release) = batch.release {
-            release(&mut *batch);
-        }
+        free(batch);
         none()
     }
 }
@@ -109,6 +120,47 @@ pub unsafe extern "C" fn taken(_module: *mut PyObject, address: *mut PyObject) -
             drop(Box::from_raw(batch));
         }
         PyBool_FromLong(taken.into())
+    }
+}
+
+/// The out-parameters of a call, as the host lays them out in memory; and its status.
+#[repr(C)]
+struct Outputs {
+    array: ArrowArray,
+    schema: *const ArrowSchema,
+    error: Error,
+    status: Status,
+}
+
+/// run(slot: int, function: int, batch: int, outputs: int) -> int | None: calls the slot `run` of a plugin without the GIL, as
+/// cffi does at a higher cost. Answers the address of the results' schema, and frees the shell of the batch. None: the plugin
+/// has not taken the batch, or has not answered OK; the outputs have the status.
+pub unsafe extern "C" fn run(_module: *mut PyObject, arguments: *mut *mut PyObject, count: Py_ssize_t) -> *mut PyObject {
+    // SAFETY: called by Python with the GIL and `count` arguments: the address of the slot, one from `export`, and that of
+    // outputs, which no other call uses.
+    unsafe {
+        if count != 4 {
+            return raise(PyExc_TypeError, "run() takes a slot, a function, a batch and outputs");
+        }
+        let slot = PyLong_AsVoidPtr(*arguments);
+        let function = PyLong_AsUnsignedLong(*arguments.add(1)) as u32;
+        let batch = PyLong_AsVoidPtr(*arguments.add(2)).cast::<ArrowArray>();
+        let outputs = PyLong_AsVoidPtr(*arguments.add(3)).cast::<Outputs>();
+        if !PyErr_Occurred().is_null() {
+            return null_mut();
+        }
+        if slot.is_null() || batch.is_null() || outputs.is_null() {
+            return raise(PyExc_ValueError, "run() takes addresses");
+        }
+        let slot = std::mem::transmute::<*mut c_void, RunFn>(slot);
+        let (array, schema, error) = (&raw mut (*outputs).array, &raw mut (*outputs).schema, &raw mut (*outputs).error);
+        let status = gil::without(|| slot(function, batch, std::ptr::null(), array, schema, error));
+        (*outputs).status = status;
+        if status != OK || (*batch).release.is_some() {
+            return none();
+        }
+        drop(Box::from_raw(batch)); // only its shell is left
+        PyLong_FromVoidPtr((*outputs).schema.cast_mut().cast())
     }
 }
 

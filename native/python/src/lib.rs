@@ -27,6 +27,7 @@
 //! | [`process`]     | worker processes: opened by a host, and their life                          |
 //! | [`opener`]      | the same for hosts that are not Python                                       |
 //! | [`host`]        | helpers for the Python host                                                 |
+//! | [`columns`]     | the columns of a call from the Python host                                  |
 //! | [`ledger`]      | the ids that a runtime was sent and has not answered                        |
 //! | [`results`]     | the results of a plugin, checked before pyarrow reads them                  |
 //! | [`signals`]     | ends a process that was asked to end and cannot                             |
@@ -42,6 +43,7 @@ mod asyncio;
 mod blocking;
 mod call_info;
 mod calls;
+mod columns;
 mod crashes;
 mod described;
 mod eventfd;
@@ -285,7 +287,7 @@ const fn fast(name: &'static CStr, function: PyCFunctionFast) -> PyMethodDef {
     }
 }
 
-static mut METHODS: [PyMethodDef; 46] = [
+static mut METHODS: [PyMethodDef; 50] = [
     method(c"described", described::described, METH_O),
     method(c"register", registry::register, METH_VARARGS),
     method(c"open_arroyo", imported::open_arroyo, METH_O),
@@ -305,8 +307,12 @@ static mut METHODS: [PyMethodDef; 46] = [
     method(c"stop_all", stop_all, METH_NOARGS),
     method(c"advance_clock", advance_clock, METH_O),
     method(c"set_call_variable", call_info::set_call_variable, METH_O),
-    fast(c"batch", host::new_batch),
+    fast(c"batch", host::batch),
     method(c"free_batch", host::free_batch, METH_O),
+    fast(c"columns", columns::columns),
+    fast(c"fit", columns::fit),
+    fast(c"export", columns::export),
+    fast(c"run", host::run),
     method(c"take_log", host::take_log, METH_NOARGS),
     method(c"raise_interrupts", interrupt::raise_interrupts, METH_O),
     method(c"note_interrupt", pyarrow::note_interrupt, METH_O),

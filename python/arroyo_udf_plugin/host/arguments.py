@@ -23,14 +23,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from .._native import batch as _new_batch
-from .._native import free_batch
-from ..abi import ffi
+from .._native import columns as columns_of
+from .._native import export, fit
 from ..errors import InvalidArgument
 from ..plugin.casting import Cast, cast, constructor, fits, to_check
 from ..plugin.vectorized import is_plain
 
-_ARRAY_SIZE = ffi.sizeof("struct ArrowArray")
 _NO_NAMES: Mapping[str, Any] = MappingProxyType({})
 _SCALARS = (bool, int, float, str, bytes, datetime.date, datetime.time, datetime.timedelta, decimal.Decimal, dict)
 
@@ -80,6 +78,7 @@ class Arguments:
         self._schema = schema
         self._types: list[pa.DataType] = schema.types
         self._count = len(self._types)
+        self._columns = columns_of(pa.Array, tuple(self._types))
         self._must_look = not self._count or any(to_check(type_, type_) for type_ in self._types)
         self.are_plain = self._count > 0 and all(is_plain(type_) for type_ in self._types)
 
@@ -87,33 +86,12 @@ class Arguments:
 
     def fit(self, given: Sequence[Any]) -> bool:
         """Whether these are arrays of the function's types and of one length: then they can be exported as they are."""
-        if self._must_look or len(given) != self._count:
-            return False
-        length = -1
-        for array, wanted in zip(given, self._types, strict=True):
-            if not isinstance(array, pa.Array):
-                return False
-            type_ = array.type
-            if type_ is not wanted and type_ != wanted:
-                return False
-            if len(array) != length:
-                if length >= 0:
-                    return False
-                length = len(array)
-        return True
+        return not self._must_look and fit(self._columns, given)
 
     def export(self, arrays: Sequence[pa.Array]) -> int:
         """Exports arrays that fit as one struct ArrowArray; returns its address. Call free_batch after the call, in any
         case."""
-        batch, child = _new_batch(len(arrays[0]), self._count)
-        try:
-            for array in arrays if self._count else ():
-                array._export_to_c(child)
-                child += _ARRAY_SIZE  # the children lie one behind the other
-        except BaseException:
-            free_batch(batch)
-            raise
-        return batch
+        return export(self._columns, arrays)
 
     # ---- The door ----
 

@@ -40,14 +40,15 @@ def _same_layout(type_: pa.DataType, other: pa.DataType) -> bool:
 array_pointer = functools.partial(ffi.cast, ffi.typeof("struct ArrowArray *"))
 """Casts the address of an ArrowArray to cffi's pointer."""
 
-_SIZES = (_ARRAY_SIZE, ffi.sizeof("struct ArrowSchema *"), ffi.sizeof("arroyo_udf_error"))
-_FRESH = bytes(sum(_SIZES[:2])) + bytes(ffi.buffer(new_error()))
+_SIZES = (_ARRAY_SIZE, ffi.sizeof("struct ArrowSchema *"), ffi.sizeof("arroyo_udf_error"), 8)
+_FRESH = bytes(sum(_SIZES[:2])) + bytes(ffi.buffer(new_error())) + bytes(_SIZES[3])
 
 
 class Outputs:
-    """The out-parameters of one call, side by side in memory, which is made anew before each call."""
+    """The out-parameters of one call, side by side in memory, which is made anew before each call; and the status of a
+    `run`. native/python/src/host.rs has the same struct."""
 
-    __slots__ = ("address", "array", "error", "memory", "schema")
+    __slots__ = ("address", "array", "error", "memory", "schema", "status")
 
     def __init__(self) -> None:
         block = ffi.new("uint64_t[]", sum(_SIZES) // 8)
@@ -56,6 +57,7 @@ class Outputs:
         self.array = array_pointer(self.address)
         self.schema = ffi.cast("const struct ArrowSchema **", self.address + _SIZES[0])
         self.error = ffi.cast("arroyo_udf_error *", self.address + _SIZES[0] + _SIZES[1])
+        self.status = ffi.cast("int32_t *", self.address + sum(_SIZES[:3]))
         self.memory[:] = _FRESH
 
 
@@ -140,7 +142,7 @@ class Shape:
 
 
 class Shapes(dict[Any, Shape]):
-    """The types of a function's results, by the address of their constant schema; each is read once.
+    """The types of a function's results, by the address of their constant schema, or a pointer; each is read once.
 
     slot: "run" or "drain_results", which returns the results. validate: as in `Shape`.
     """
@@ -153,7 +155,7 @@ class Shapes(dict[Any, Shape]):
         self._fields = _RUN if slot == "run" else _DRAIN
 
     def __missing__(self, pointer: Any) -> Shape:
-        self[pointer] = shape = self._read(pointer)
+        self[pointer] = shape = self._read(ffi.cast("const struct ArrowSchema *", pointer))
         return shape
 
     def _read(self, pointer: Any) -> Shape:

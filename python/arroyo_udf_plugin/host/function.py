@@ -15,8 +15,8 @@ from typing import Any, Literal, NamedTuple, Unpack, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .._native import take_interrupt
-from ..abi import AGGREGATE, ASYNC, STEP, SYNC, TABLE, VOLATILITIES, ffi, known, printable, text
+from .._native import run, take_interrupt
+from ..abi import AGGREGATE, ASYNC, STEP, SYNC, TABLE, VOLATILITIES, address, ffi, known, printable, text
 from ..author.options import Options, StartOptions, abi_fields, check, from_abi, unknown_in
 from ..author.udf import Volatility
 from ..errors import AbiError, InvalidArgument, RowError, UnsupportedCall
@@ -24,7 +24,7 @@ from ..plugin.registered import functions as registered
 from ..plugin.vectorized import Direct, is_plain
 from .answers import schema_of, with_refused
 from .arguments import Arguments, Piece
-from .batches import Shape, Shapes, array_pointer, contract_broken, failure, free_batch, take_outputs, taken
+from .batches import Outputs, Shape, Shapes, contract_broken, failure, free_batch, take_outputs
 from .fields import annotation, array_class, field_of
 from .html import as_html
 from .native import Native, NativeRows
@@ -122,7 +122,7 @@ class Function:
         self._number = number
         self._arguments = Arguments(self.where, self.arguments)
         self._shapes = Shapes(self.where, self.returns, "drain_results" if self.kind == "async" else "run", validate)
-        self._run_slot = table.run
+        self._run_slot = address(table.run)
         self._direct: Direct | None = None
         plain = self.vectorized and self._arguments.are_plain and is_plain(self.returns)
         self._descriptor = descriptor if plain and self.timeout is None else None
@@ -251,17 +251,19 @@ class Function:
         """Calls the plugin. Returns the results as `Shape.take` does."""
         batch = self._arguments.export(arrays)
         outputs = take_outputs()
-        status = self._run_slot(
-            self._number, array_pointer(batch), ffi.NULL, outputs.array, outputs.schema, outputs.error
-        )
-        if status:
-            free_batch(batch)
-            raise failure(status, outputs.error, self.where, "run")
-        if not taken(batch):  # it stays allocated: the plugin may still read it, or release a copy of it
-            raise contract_broken(self.where, "run answers OK and has not taken its arguments")
-        shape = self._shapes[outputs.schema[0]]
+        schema = run(self._run_slot, self._number, batch, outputs.address)
+        if schema is None:
+            raise self._not_run(outputs, batch)
+        shape = self._shapes[schema]
         results, alone = shape.take(outputs, len(arrays[0]))
         return results, shape, alone
+
+    def _not_run(self, outputs: Outputs, batch: int) -> BaseException:
+        status = outputs.status[0]
+        if not status:  # the batch stays allocated: the plugin may still read it, or release a copy of it
+            return contract_broken(self.where, "run answers OK and has not taken its arguments")
+        free_batch(batch)
+        return failure(status, outputs.error, self.where, "run")
 
     def _find_direct(self, descriptor: int) -> None:
         """Looks for the function itself: once it was called, it is registered, if it is here."""
