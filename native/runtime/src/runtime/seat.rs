@@ -246,6 +246,7 @@ impl Seat {
     }
 
     fn next_locked(&self, mut state: MutexGuard<'_, State>, now: u64) -> Option<Attempt> {
+        state.break_off(); // its rows come first
         if !state.can_start() {
             self.take_in(&mut state);
         }
