@@ -338,6 +338,7 @@ fn r14_a_host_that_drains_between_rows_of_a_stretch_is_told_of_the_next() {
 fn r14_a_host_is_told_although_all_rows_run_and_one_computes() {
     tells_of_all_but_one(|ahead| {
         let begun: Vec<_> = std::iter::from_fn(|| ahead.next_attempt()).collect();
+        assert_eq!(ahead.end_turn(), After::Asleep, "they wait for something, and go on outside turns");
         begun[..3].iter().for_each(|begun| ahead.end(begun.token, Outcome::Value(Value::Fixed(1))));
     });
 }

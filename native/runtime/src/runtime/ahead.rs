@@ -6,8 +6,9 @@
 //!
 //! Guarantees: a row that was taken ahead starts in the same turn or the next; if it is cancelled before, it ends without
 //! a call. Whoever has the lock and looks at rows empties the outboxes first, so an outcome counts from the moment at which
-//! it was left. The host is told of it [`TOLD`](super::wake_ups::TOLD) later at most, whatever the executor does then: who
-//! leaves the first outcome that nobody is to tell of asks the timer.
+//! it was left. The host is told of it [`TOLD`](super::wake_ups::TOLD) later at most, whatever calls do then: who leaves the
+//! first outcome that nobody is to tell of asks the timer; in a turn, before the next call begins, because the end of the turn
+//! tells the host anyway.
 
 use super::executor::{After, Attempt, Orders};
 use super::outbox::{Outbox, ROOM};
@@ -89,6 +90,9 @@ pub struct Ahead {
     /// As that, and no other executor takes rows of this runtime. Known once rows were taken.
     pub(super) is_alone: bool,
     pub(super) in_stretch: bool,
+    pub(super) in_turn: bool,
+    /// Nobody is to tell the host of an outcome that was left in this turn: before a call begins, the timer is.
+    pub(super) is_untold: bool,
 }
 
 impl Deref for Ahead {
@@ -116,6 +120,8 @@ impl Ahead {
             is_plain,
             is_alone: false,
             in_stretch: false,
+            in_turn: false,
+            is_untold: false,
         }
     }
 
@@ -125,6 +131,7 @@ impl Ahead {
 
     /// As [`Seat::begin_turn`].
     pub fn begin_turn(&mut self, orders: &mut Orders) {
+        self.in_turn = true;
         self.seat.begin_turn(orders);
         if self.taken.is_empty() {
             return;
@@ -141,6 +148,7 @@ impl Ahead {
 
     /// As [`Seat::end_turn`].
     pub fn end_turn(&mut self) -> After {
+        (self.in_turn, self.is_untold) = (false, false);
         self.seat.end_turn_with(!self.taken.is_empty())
     }
 
@@ -193,6 +201,7 @@ impl Ahead {
             self.take_rows(now);
         }
         let (place, mut attempt) = self.taken.pop_front()?;
+        self.call_begins();
         if let (Some(timeout), Some(place)) = (self.timeout, place) {
             let since = now.max(self.took);
             self.seat.outbox().begin(place, since);
@@ -207,13 +216,25 @@ impl Ahead {
             self.hand_over(at, token, outcome);
         }
         if self.seat.outbox().nobody_tells() {
+            self.is_untold = true;
+            if !self.in_turn {
+                self.have_told();
+            }
+        }
+    }
+
+    /// The author's code runs from now on: who is to tell the host of what was left must know it.
+    #[inline]
+    pub(super) fn call_begins(&mut self) {
+        if self.is_untold {
             self.have_told();
         }
     }
 
     /// Makes the timer tell the host of what is in the outbox.
     #[cold]
-    pub(super) fn have_told(&self) {
+    pub(super) fn have_told(&mut self) {
+        self.is_untold = false;
         let mut state = self.seat.lock();
         self.seat.outbox().set_told(true);
         state.take_outcomes();

@@ -118,6 +118,8 @@ impl Ahead {
         self.seat.outbox().begin_stretch();
         self.seat.keep_time(&mut state);
         self.in_stretch = true;
+        drop(state);
+        self.call_begins();
         Some(Stretch { batch, first_id, from, next: from, to })
     }
 
@@ -136,7 +138,12 @@ impl Ahead {
         stretch.next += 1;
         match self.seat.outbox().leave_in_stretch(place, at, outcome) {
             News::Nothing => {}
-            News::NobodyTells => self.have_told(),
+            News::NobodyTells => {
+                self.is_untold = true;
+                if !self.in_turn || stretch.row().is_some() {
+                    self.have_told();
+                }
+            }
             News::BrokenOff => self.end_broken_off(stretch, place),
         }
     }

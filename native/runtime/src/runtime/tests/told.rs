@@ -31,13 +31,13 @@ fn one() -> Outcome<Value> {
     Outcome::Value(Value::Fixed(1))
 }
 
-/// No row that a drain would hand out waits for anything but the timer.
-fn check(runtime: &Runtime) {
+/// No row that a drain would hand out waits for anything but the timer; or for the end of the turn, while no call computes.
+fn check(runtime: &Runtime, ahead: &Ahead) {
     let state = runtime.lock();
     let in_stretch = state.machine.ended_in_stretch().is_some_and(|ended| state.seats[0].outbox.left_in_stretch() > ended);
     let ended = in_stretch || state.has_results() || state.seats.iter().any(|seat| !seat.outbox.is_empty());
     let told_in_time = state.tell_by.is_some_and(|by| by <= now() + TOLD && state.alarm.at().is_some_and(|at| at <= by));
-    assert!(!ended || state.news || told_in_time, "nobody tells the host");
+    assert!(!ended || state.news || told_in_time || ahead.is_untold && ahead.in_turn, "nobody tells the host");
 }
 
 #[derive(Debug, Clone)]
@@ -120,7 +120,7 @@ proptest! {
                 Step::Cancel(row) => runtime.cancel(row, 3),
                 Step::Take(_) | Step::Begin | Step::TakeStretch(_) | Step::End(_) | Step::EndAndBegin(_) | Step::Turn => {}
             }
-            check(&runtime);
+            check(&runtime, &ahead);
         }
     }
 }
@@ -131,6 +131,7 @@ fn the_host_is_told_of_a_row_although_all_rows_run_and_one_computes() {
     (0..6).for_each(|id| send(&runtime, id));
     let begun: Vec<_> = std::iter::from_fn(|| ahead.next_attempt()).collect();
     assert_eq!(begun.len(), 6);
+    assert_eq!(ahead.end_turn(), After::Asleep, "they wait for something");
     ahead.end(begun[0].token, one());
     assert!(runtime.wait(abi::RESULTS, SOON), "the timer has told");
 }
@@ -140,13 +141,34 @@ fn the_host_is_told_of_the_next_row_after_it_has_drained_between_rows_taken_toge
     let (runtime, mut ahead) = ahead(true);
     (0..3).for_each(|id| send(&runtime, id));
     ahead.take(now(), 3);
+    let mut begun = ahead.next_attempt().unwrap();
     for _ in 0..2 {
-        let begun = ahead.next_attempt().unwrap();
         ahead.end(begun.token, one());
+        begun = ahead.next_attempt().expect("a call that computes");
         assert!(runtime.wait(abi::RESULTS, SOON), "the timer has told");
         assert_eq!(super::rows(&runtime), 1);
     }
-    assert!(ahead.next_attempt().is_some(), "this call computes");
+}
+
+/// The same in a stretch; and a lone row needs no timer.
+#[test]
+fn the_host_is_told_of_a_row_although_the_next_one_of_its_stretch_computes() {
+    let (runtime, mut ahead) = ahead(true);
+    (0..2).for_each(|id| send(&runtime, id));
+    assert!(runtime.put(2, samples::batch_of(2)).is_ok());
+    let mut lone = ahead.begin_stretch(now(), 4).unwrap();
+    ahead.end_in_stretch(&mut lone, one());
+    assert_eq!(runtime.lock().alarm.at(), None, "the end of the turn tells, unless a call begins");
+    let mut lone = ahead.begin_stretch(now(), 4).unwrap();
+    assert!(runtime.wait(abi::RESULTS, SOON), "the timer has told");
+    ahead.end_in_stretch(&mut lone, one());
+    let mut two = ahead.begin_stretch(now(), 4).unwrap();
+    assert!(runtime.wait(abi::RESULTS, SOON));
+    assert_eq!(super::rows(&runtime), 2);
+    ahead.end_in_stretch(&mut two, one());
+    assert!(two.row().is_some(), "this call computes");
+    assert!(runtime.wait(abi::RESULTS, SOON), "the timer has told");
+    assert_eq!(super::rows(&runtime), 1);
 }
 
 /// An executor that meets the runtime's lock for each row, and whose calls share its thread.
