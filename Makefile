@@ -347,7 +347,7 @@ bench-runs:
 		for run in 1 2 3 4 5; do \
 			echo "run $$run on Python $$version"; lines=build/bench/run$$run-$$version.json; \
 			$$python -m pytest -q --benchmark-quiet --benchmark-json=$$lines -k "not uvloop and not workers and not tasks" \
-			bench/test_sync.py bench/test_boundary.py bench/test_async.py bench/test_runtime.py || exit 1; \
+			bench/test_sync.py bench/test_boundary.py bench/test_async.py bench/test_runtime.py::test_rust_rows || exit 1; \
 		done; \
 	done; \
 	python=$$($(ENVIRONMENT)) && $$python bench/ratios.py build/bench/run?-*.json
