@@ -4,6 +4,7 @@
 //! |----------------|----------------------------------------------------------------------------------|
 //! | [`executor`]   | `AsyncioExecutor`: one runtime on the event loop: wake-ups, turns, cancellations |
 //! | [`slot`]       | `Slot`: one long-lived Task takes attempt after attempt through it               |
+//! | `coroutine`    | a call: its coroutine, and how that comes back                                   |
 //! | [`parker`]     | `Parker`: an idle Task waits on it                                               |
 //! | [`watch`]      | asks the loop to go on: it gives way, or it is blocked (R9)                      |
 //! | [`hidden`]     | hides a thread's loop from plain functions                                       |
@@ -12,6 +13,7 @@
 //! Guarantees: no call waits or blocks. Assumes: Python calls everything with the GIL held and, except `parker`'s and
 //! `watch`'s functions, on the loop's thread.
 
+mod coroutine;
 pub mod executor;
 mod giving_way;
 pub mod hidden;

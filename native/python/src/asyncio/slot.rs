@@ -9,6 +9,7 @@
 //! the mark (R11). What the Task is sent or is thrown reaches the call, as if the Task awaited it.
 //! Assumes: as `executor`; only its own Task resumes a slot.
 
+use super::coroutine::{coroutine_of, send, throw, Came, Ended};
 use super::executor::AsyncioExecutor;
 use super::parker;
 use crate::call_info::{self, CurrentCall};
@@ -18,8 +19,7 @@ use crate::function::PythonFunction;
 use crate::gil;
 use crate::heap::{method, Body, Method};
 use crate::micro_batch::MicroBatch;
-use crate::modules;
-use crate::object::{call, none, take_exception, Owned};
+use crate::object::{none, take_exception, Owned};
 use crate::outcome::{error_of, outcome_of};
 use crate::state;
 use crate::traceback::raised_text;
@@ -50,22 +50,6 @@ pub struct Slot {
     call: Option<Owned>,
     /// What the Task waits for while there is no attempt.
     parker: Option<Owned>,
-}
-
-/// How a call has come back.
-enum Came {
-    /// It has yielded this: a new reference.
-    Suspended(*mut PyObject),
-    Ended(Ended),
-}
-
-/// How a call has ended.
-enum Ended {
-    Returned(Owned),
-    /// The exception is set.
-    Raised,
-    /// The function was not called.
-    NotCalled(Outcome<Value>),
 }
 
 impl Slot {
@@ -250,58 +234,6 @@ unsafe fn begin(slot: *mut Slot, called: Called) -> Came {
             (*slot).call = Some(call);
         }
         came
-    }
-}
-
-/// The coroutine behind what the function has returned. None: an exception is set.
-#[inline]
-unsafe fn coroutine_of(awaitable: Owned) -> Option<Owned> {
-    // SAFETY: see above.
-    unsafe {
-        // Nobody else has a reference, so nobody else awaits it.
-        if PyCoro_CheckExact(awaitable.ptr()) != 0 && Py_REFCNT(awaitable.ptr()) == 1 {
-            return Some(awaitable);
-        }
-        call(modules::EXECUTOR, c"awaited", &[awaitable.ptr()])
-    }
-}
-
-/// Resumes a call with a value.
-#[inline]
-unsafe fn send(call: *mut PyObject, value: *mut PyObject) -> Came {
-    // SAFETY: see above.
-    unsafe {
-        let mut result = null_mut();
-        let how = gil::iter_send(call, value, &mut result);
-        came_back(null_mut());
-        match (how, Owned::new(result)) {
-            (PySendResult::PYGEN_NEXT, Some(yielded)) => Came::Suspended(yielded.into_ptr()),
-            (PySendResult::PYGEN_RETURN, Some(result)) => Came::Ended(Ended::Returned(result)),
-            _ => Came::Ended(Ended::Raised),
-        }
-    }
-}
-
-/// Resumes a call with an exception: the arguments of `throw`.
-unsafe fn throw(call: *mut PyObject, arguments: *mut PyObject) -> Came {
-    // SAFETY: see above.
-    unsafe {
-        let Some(throw) = Owned::new(PyObject_GetAttrString(call, c"throw".as_ptr())) else {
-            return Came::Ended(Ended::Raised);
-        };
-        let yielded = gil::call(throw.ptr(), arguments);
-        came_back(null_mut());
-        if !yielded.is_null() {
-            return Came::Suspended(yielded);
-        }
-        if PyErr_ExceptionMatches(PyExc_StopIteration) == 0 {
-            return Came::Ended(Ended::Raised);
-        }
-        let stopped = take_exception();
-        match stopped.and_then(|stopped| Owned::new(PyObject_GetAttrString(stopped.ptr(), c"value".as_ptr()))) {
-            Some(result) => Came::Ended(Ended::Returned(result)),
-            None => Came::Ended(Ended::Raised),
-        }
     }
 }
 

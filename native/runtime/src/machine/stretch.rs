@@ -67,7 +67,7 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
         self.stretch.map(|stretch| (stretch.next - stretch.from) as usize)
     }
 
-    /// When the row in hand began, if the executor has not been idle.
+    /// When the row in hand began. None: no stretch is open.
     pub fn in_hand_since(&self) -> Option<u64> {
         self.stretch.map(|stretch| stretch.since)
     }
@@ -120,8 +120,8 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
         }
     }
 
-    /// Ends the stretch: its rows that have not begun may start again. `begun`: the row in hand has begun, at that time or
-    /// earlier, and goes on: the attempt is its.
+    /// Ends the stretch: its rows that have not begun may start again. `begun`: the row in hand began at that time or
+    /// earlier, and goes on: the answer is its attempt.
     pub fn end_stretch(&mut self, now: u64, begun: Option<u64>) -> Option<Start<B>> {
         let OpenStretch { batch, mut next, to, since, .. } = self.stretch.take()?;
         self.now = now;
