@@ -41,6 +41,7 @@ LETTER = pa.schema(
 
 _NOLETTERS = pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in LETTER], schema=LETTER)
 _NOWHERE = pa.nulls(0, pa.int64())
+_KEPT = 8192
 
 
 class Answers(Protocol):
@@ -114,9 +115,8 @@ class Policy:
         if isinstance(results, pa.StructArray):
             results = pa.RecordBatch.from_struct_array(results)
         place = results.schema.get_field_index("outcome")
-        if place < 0 or pc.max(results.column(place)).as_py() in (VALUE, None):
+        if place < 0 or _are_values(outcomes := results.column(place)):
             return Decided(results, None, _NOLETTERS, _NOWHERE, _NOLETTERS)
-        outcomes = results.column(place)
         n_timed_out = pc.sum(pc.equal(outcomes, TIMED_OUT)).as_py()
 
         failed = self._positions(outcomes, "fail")
@@ -144,6 +144,19 @@ class Policy:
 
     def _positions(self, outcomes: pa.Array, action: Action) -> pa.Array:
         return pc.indices_nonzero(pc.is_in(outcomes, value_set=self._outcomes(action))).cast(pa.int64())
+
+
+def _are_values(outcomes: pa.UInt8Array) -> bool:
+    """Whether no row has failed. `pyarrow.compute` would cost more than all else that becomes of a small batch."""
+    n_rows = len(outcomes)
+    if n_rows > _KEPT:
+        return bool(pc.max(outcomes).as_py() == VALUE)
+    return bool(outcomes.equals(_values().slice(0, n_rows)))
+
+
+@functools.cache
+def _values() -> pa.UInt8Array:
+    return pa.repeat(pa.scalar(VALUE, pa.uint8()), _KEPT)
 
 
 @functools.cache

@@ -165,7 +165,7 @@ class Runtime(Started):
 
         def drained() -> Iterator[Answered[T]]:
             if (results := self.drain_results(window.step)) is not None:
-                window.drained(results.num_rows, results.nbytes)
+                window.drained(results)
                 yield from waiting.answered(results)
 
         def awaited() -> Iterator[Answered[T]]:
@@ -259,7 +259,7 @@ class Runtime(Started):
                     messages.task_done()  # of the stop: its rows may still come out, and `drain` waits for this
                     continue
                 if item is not None:
-                    window.drained(item.num_rows, item.nbytes)
+                    window.drained(item)
                 for answer in waiting.uncalled() if item is None else waiting.answered(item):
                     yield answer
                 messages.task_done()

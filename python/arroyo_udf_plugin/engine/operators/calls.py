@@ -117,6 +117,7 @@ class PlacedCall:
         self.arguments = arguments
         self.typed = typed
         self.condition = condition
+        self._result = pa.field(call.name, call.function.returns)
 
     @property
     def position(self) -> int:
@@ -147,18 +148,14 @@ class PlacedCall:
             wanted_rows = pc.fill_null(rows.column(self.condition), False)
             refused |= dict.fromkeys(pc.indices_nonzero(pc.invert(wanted_rows)).to_pylist())
         for i in self.typed:
-            rows = _with(rows, function.arguments.field(i), arguments[i])
+            rows = rows.append_column(function.arguments.field(i), arguments[i])
         return block.with_rows(rows), Piece(arguments or [pa.nulls(len(block))], refused)
 
     def answered(self, block: Block, values: pa.Array) -> Block:
         """The rows with their results as a further column."""
-        function = self.call.function
-        values = values if values.type == function.returns else values.cast(function.returns)
-        return block.with_rows(_with(block.rows, pa.field(self.call.name, function.returns), values))
-
-
-def _with(rows: pa.RecordBatch, field: pa.Field, column: pa.Array) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([*rows.columns, column], schema=rows.schema.append(field))
+        returns = self._result.type
+        values = values if values.type == returns else values.cast(returns)
+        return block.with_rows(block.rows.append_column(self._result, values))
 
 
 def _repeated(constant: ConstantArgument, wanted: pa.Field, where: str) -> RepeatedArgument:

@@ -280,7 +280,7 @@ class AsyncStage(CallStage):
         self._must_have = False
         self._may_have_more = results is not None
         if results is not None:
-            self._window.drained(results.num_rows, results.nbytes)
+            self._window.drained(results)
             self._sent -= results.num_rows
             yield from self._out(self._waiting.answered(results))
             self._send()
