@@ -11,6 +11,7 @@ import pytest
 from waiting import advance
 
 from arroyo_udf_plugin import Function, InvalidArgument, InvalidState, RowError, UserCodeError, load
+from arroyo_udf_plugin.host.batches import Drained
 
 SOURCE = """
 import asyncio
@@ -111,10 +112,13 @@ def test_a_result_that_is_no_value_of_python_is_an_error_of_its_row(
         async with await functions["total"].start_async() as runtime:
             drain = runtime._drain
 
-            def days() -> pa.RecordBatch | None:
-                results = drain()
-                at = None if results is None else results.schema.get_field_index("value")
-                return results and results.set_column(at, "value", results.column(at).cast(pa.timestamp("s")))
+            def days() -> Drained | None:
+                if (drained := drain()) is None:
+                    return None
+                results = drained.results
+                at = results.schema.get_field_index("value")
+                seconds = results.column(at).cast(pa.timestamp("s"))
+                return drained._replace(results=results.set_column(at, "value", seconds))
 
             monkeypatch.setattr(runtime, "_drain", days)
             calls = (runtime.call([x]) for x in (0, 10**15, 1))

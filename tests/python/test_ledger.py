@@ -1,7 +1,7 @@
 """The native ledger of row ids, against a model: a list of the rows that were accepted and have not come out."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -32,20 +32,23 @@ class Ledger:
     def send(self, first: int, rows: int, status: int = abi.OK) -> None:
         self.end(first, rows, self.begin(first, rows), status)
 
-    def come_out(self, ids: Sequence[int], alone: bool = True, offset: int = 0) -> None:
+    def come_out(self, ids: Sequence[int], alone: bool = True, offset: int = 0, failed: Collection[int] = ()) -> None:
         n = len(ids) + offset
+        are_failed = [False] * offset + [id in failed for id in ids]
         columns = [
             pa.array([2**63] * offset + list(ids), pa.uint64()),
-            pa.array([1] * n, pa.int64()),
-            pa.array([0] * n, pa.uint8()),
+            pa.array([None if is_failed else 1 for is_failed in are_failed], pa.int64()),
+            pa.array([abi.ERROR if is_failed else abi.VALUE for is_failed in are_failed], pa.uint8()),
             pa.array([1] * n, pa.uint16()),
-            pa.nulls(n, pa.utf8()),
+            pa.array(["wrong" if is_failed else None for is_failed in are_failed], pa.utf8()),
         ]
         out = ffi.new("struct ArrowArray *")
         results = pa.StructArray.from_arrays(columns, fields=list(TYPE)).slice(offset)
         results._export_to_c(abi.address(out))
         try:
-            assert _native.check_drained(self._layout, abi.address(out), 0, self._ledger, alone) is (offset == 0)
+            found = _native.check_drained(self._layout, abi.address(out), 0, self._ledger, alone)
+            neighbours = list(ids) == list(range(ids[0], ids[0] + len(ids)))
+            assert found == (offset == 0, min(ids), max(ids), neighbours, not failed)
         finally:
             if out.release != ffi.NULL:
                 out.release(out)
@@ -59,6 +62,14 @@ def refusal(call: Any, *arguments: Any) -> str:
     with pytest.raises(ValueError, match=r".") as caught:
         call(*arguments)
     return str(caught.value)
+
+
+def test_a_check_tells_which_ids_it_has_found_and_whether_a_row_has_failed() -> None:
+    ledger = Ledger(False)
+    ledger.send(5, 100)
+    ledger.come_out([30, 31, 7, 90])
+    ledger.come_out([8, 9, 10], failed=[9])
+    ledger.come_out([5])
 
 
 @pytest.mark.parametrize("ordered", [True, False])

@@ -79,6 +79,13 @@ impl Sent {
     }
 }
 
+/// The ids of a drain: the lowest, the highest, and how many runs of neighbours there are.
+pub struct Spread {
+    pub low: u64,
+    pub high: u64,
+    pub runs: usize,
+}
+
 #[derive(Debug)]
 pub struct Ledger {
     ordered: bool,
@@ -159,8 +166,9 @@ impl Ledger {
 
     /// Notes the rows of a drain. `id` gives the id of each. `alone`: no other drain was under way, so that rows of an
     /// ordered runtime are noted in the order in which they came out. The error says what is wrong.
-    pub fn come_out(&mut self, rows: usize, id: impl Fn(usize) -> u64, alone: bool) -> Result<(), String> {
+    pub fn come_out(&mut self, rows: usize, id: impl Fn(usize) -> u64, alone: bool) -> Result<Spread, String> {
         let (mut row, mut last) = (0, None);
+        let mut spread = Spread { low: u64::MAX, high: 0, runs: 0 };
         while row < rows {
             let first = id(row);
             let run = run_length(rows - row, |i| id(row + i));
@@ -171,10 +179,12 @@ impl Ledger {
                 let twice = (0..rows).filter(|&row| id(row) == wrong.row).count() > 1;
                 wrong.text(twice)
             })?;
-            last = Some(first.wrapping_add(run as u64 - 1));
+            let end = first.wrapping_add(run as u64 - 1);
+            spread = Spread { low: spread.low.min(first), high: spread.high.max(end), runs: spread.runs + 1 };
+            last = Some(end);
             row += run;
         }
-        Ok(())
+        Ok(spread)
     }
 
     fn run_comes_out(&mut self, mut first: u64, mut count: u64, alone: bool) -> Result<(), Wrong> {

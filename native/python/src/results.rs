@@ -8,8 +8,8 @@
 //! Assumes what no check can tell, see `arroyo_udf_plugin::arrow`. The GIL is held, also while results are released: that is
 //! their owner's code, but short by contract.
 
-use crate::ledger::{ledger_of, Ledger};
-use crate::object::raise;
+use crate::ledger::{ledger_of, Ledger, Spread};
+use crate::object::{raise, Owned};
 use arroyo_udf_plugin::abi::{ArrowArray, ArrowSchema, VALUE};
 use arroyo_udf_plugin::arrow::check;
 use pyo3_ffi::*;
@@ -114,9 +114,9 @@ impl<'a> Checked<'a> {
         }
     }
 
-    /// Checks outcomes, values and errors against each other. The error says what is wrong.
-    fn check_outcomes(&self) -> Result<(), String> {
-        let (Some(outcome), Some(error)) = (self.layout.outcome, self.layout.error) else { return Ok(()) };
+    /// Checks outcomes, values and errors against each other. Answers whether no row has failed. The error says what is wrong.
+    fn check_outcomes(&self) -> Result<bool, String> {
+        let (Some(outcome), Some(error)) = (self.layout.outcome, self.layout.error) else { return Ok(true) };
         let named = |row: usize| match self.layout.id {
             Some(id) => format!("row {}", self.numbers::<u64>(id)(row)),
             None => format!("row {row}"),
@@ -125,7 +125,7 @@ impl<'a> Checked<'a> {
         let failed = (0..self.rows()).fold(0, |all, row| all | code_of(row)) != VALUE;
         let errors = self.child(error);
         if !failed && errors.null_count == errors.length {
-            return Ok(());
+            return Ok(true);
         }
         for row in 0..self.rows() {
             let code = code_of(row);
@@ -139,7 +139,7 @@ impl<'a> Checked<'a> {
                 self.check_text(error, row).map_err(|wrong| format!("the error of {}, which {wrong}", named(row)))?;
             }
         }
-        Ok(())
+        Ok(!failed)
     }
 
     /// Checks that a text is UTF-8 or null.
@@ -231,11 +231,20 @@ unsafe fn run(layout: &Layout, address: *mut ArrowArray, rows: i64) -> Result<bo
     }
 }
 
-/// Checks drained rows, and notes them in the ledger. Answers whether all columns begin and end with the struct.
+/// What is known of drained rows.
+struct Drained {
+    /// All columns begin and end with the struct.
+    even: bool,
+    ids: Spread,
+    /// No row has failed.
+    are_values: bool,
+}
+
+/// Checks drained rows, and notes them in the ledger.
 ///
 /// # Safety
 /// As for `run`; `ledger` is a ledger.
-unsafe fn drained(layout: &Layout, address: *mut ArrowArray, most: u64, ledger: &mut Ledger, alone: bool) -> Result<bool, String> {
+unsafe fn drained(layout: &Layout, address: *mut ArrowArray, most: u64, ledger: &mut Ledger, alone: bool) -> Result<Drained, String> {
     // SAFETY: passed on; references to the array end before it is released.
     unsafe {
         let rows = (*address).length;
@@ -250,9 +259,10 @@ unsafe fn drained(layout: &Layout, address: *mut ArrowArray, most: u64, ledger: 
         }
         let checked = Checked::new(&*address, layout).map_err(|text| format!("{BROKEN}{text}"))?;
         let Some(id) = layout.id else { return Err("rows without ids".into()) };
-        let noted = checked.check_outcomes().and_then(|()| ledger.come_out(checked.rows(), checked.numbers(id), alone));
+        let noted =
+            checked.check_outcomes().and_then(|are_values| Ok((ledger.come_out(checked.rows(), checked.numbers(id), alone)?, are_values)));
         let even = checked.array.offset == 0 && (0..checked.array.n_children as usize).all(|i| checked.child(i).length == rows);
-        noted.map_err(|text| refused(address, text)).map(|()| even)
+        noted.map_err(|text| refused(address, text)).map(|(ids, are_values)| Drained { even, ids, are_values })
     }
 }
 
@@ -311,13 +321,18 @@ pub unsafe extern "C" fn check_run(_module: *mut PyObject, arguments: *mut *mut 
         if !PyErr_Occurred().is_null() {
             return null_mut();
         }
-        answer(run(layout, address, rows))
+        match run(layout, address, rows) {
+            Ok(alone) => PyBool_FromLong(alone.into()),
+            Err(text) => raise(PyExc_ValueError, &text),
+        }
     }
 }
 
-/// check_drained(layout, address: int, most: int, ledger, alone: bool) -> bool: checks the results of `drain_results`, which
-/// was asked for at most so many rows (0: any number), and notes them in the ledger. alone: no other drain was under way. True:
-/// pyarrow can import the struct as a RecordBatch. Raises ValueError; the text follows "drain_results answers".
+/// check_drained(layout, address: int, most: int, ledger, alone: bool) -> (even: bool, low: int, high: int, are_neighbours: bool,
+/// are_values: bool): checks the results of `drain_results`, which was asked for at most so many rows (0: any number), and notes
+/// them in the ledger. alone: no other drain was under way. even: pyarrow can import the struct as a RecordBatch. low, high: of
+/// the ids. are_neighbours: these rise by one from row to row. are_values: no row has failed. Raises ValueError; the text follows
+/// "drain_results answers".
 pub unsafe extern "C" fn check_drained(_module: *mut PyObject, arguments: *mut *mut PyObject, count: Py_ssize_t) -> *mut PyObject {
     // SAFETY: as in check_run.
     unsafe {
@@ -328,16 +343,24 @@ pub unsafe extern "C" fn check_drained(_module: *mut PyObject, arguments: *mut *
         }
         let Some(ledger) = ledger_of(*arguments.add(3)) else { return null_mut() };
         let alone = PyObject_IsTrue(*arguments.add(4)) == 1;
-        answer(drained(layout, address, most, ledger, alone))
+        match drained(layout, address, most, ledger, alone) {
+            Ok(drained) => described(&drained).map_or(null_mut(), Owned::into_ptr),
+            Err(text) => raise(PyExc_ValueError, &text),
+        }
     }
 }
 
-unsafe fn answer(checked: Result<bool, String>) -> *mut PyObject {
-    // SAFETY: the GIL is held.
+/// The tuple of `check_drained`. None: an exception is set.
+///
+/// # Safety
+/// The GIL is held.
+unsafe fn described(drained: &Drained) -> Option<Owned> {
+    // SAFETY: passed on; the tuple takes its own references.
     unsafe {
-        match checked {
-            Ok(yes) => PyBool_FromLong(yes.into()),
-            Err(text) => raise(PyExc_ValueError, &text),
-        }
+        let truth = |is: bool| Owned::new(PyBool_FromLong(is.into()));
+        let id = |id: u64| Owned::new(PyLong_FromUnsignedLongLong(id));
+        let Drained { even, ids, are_values } = drained;
+        let items = [truth(*even)?, id(ids.low)?, id(ids.high)?, truth(ids.runs == 1)?, truth(*are_values)?];
+        Owned::new(PyTuple_Pack(5, items[0].ptr(), items[1].ptr(), items[2].ptr(), items[3].ptr(), items[4].ptr()))
     }
 }

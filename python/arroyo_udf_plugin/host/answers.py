@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from ..abi import ERROR, VALUE
 from ..errors import InvalidState
+from .batches import Drained
 from .ordinals import ordinals
 
 HELD_ROWS = 16_384  # the default `max_rows` of a runtime
@@ -126,19 +127,21 @@ class _Held(Generic[T]):
 class Waiting(Generic[T]):
     """Rows without an answer, by the id of their first row.
 
-    where: "plugin.function". returns: its result's type. ordered: results come in the order of their ids.
+    where: "plugin.function". returns: its result's type.
     """
 
-    def __init__(self, where: str, returns: pa.DataType, ordered: bool) -> None:
+    def __init__(self, where: str, returns: pa.DataType) -> None:
         self.open = 0
         """Rows that are called and not answered."""
+        self.refused = 0
+        """Rows that are not called, and have not left."""
         self._where = where
-        self._ordered = ordered
         self._schema = schema_of(returns)
         self._held: list[_Held[T]] = []  # `first` rises
 
     def add(self, first: int, rows: T, refused: Mapping[int, str | None]) -> None:
         texts = {row: text and f"{self._where}, row {first + row}: {text}" for row, text in refused.items()}
+        self.refused += len(refused)
         called = len(rows) - len(refused)
         self._held.append(_Held(first, rows, texts, called, []))
         self.open += called
@@ -159,27 +162,22 @@ class Waiting(Generic[T]):
             if len(positions):
                 yield held.first, positions, held.rows
 
-    def answered(self, results: pa.RecordBatch) -> Iterator[Answered[T]]:
-        """`results` beside their rows, cut where batches end."""
-        n_rows = len(results)
-        if not n_rows:
-            return
-        ids = results.column("id")
-        low, high = (ids[0].as_py(), ids[-1].as_py()) if self._ordered else _bounds(ids)
-        is_run = high - low + 1 == n_rows and (self._ordered or ids.equals(ordinals(n_rows, low)))
-        left = n_rows
+    def answered(self, drained: Drained) -> Iterator[Answered[T]]:
+        """Results beside their rows, cut where batches end."""
+        results, low, high, is_run, _ = drained
+        left = n_rows = results.num_rows
         yield from self.uncalled()
         touched = self._between(low, high)
         for held in touched:
             if held.first <= low and high < held.end:
-                part, at = results, ids
+                part = results
             elif is_run:
                 start, stop = max(held.first - low, 0), min(held.end - low, n_rows)
                 part = results.slice(start, stop - start)
             else:
-                at = pc.and_(pc.greater_equal(ids, _u64(held.first)), pc.less(ids, _u64(held.end)))
-                part = results.filter(at)
-                at = part.column("id")
+                ids = results.column("id")
+                own = pc.and_(pc.greater_equal(ids, _u64(held.first)), pc.less(ids, _u64(held.end)))
+                part = results.filter(own)
             if not part.num_rows:
                 continue
             left -= part.num_rows
@@ -188,11 +186,15 @@ class Waiting(Generic[T]):
                 start = max(low - held.first, 0)
                 out = start, start + part.num_rows
             else:
-                out = pc.subtract(at, _u64(held.first))
+                out = pc.subtract(part.column("id"), _u64(held.first))
             yield self._together(held, out, part)
             yield from self.uncalled()
         if left:
-            unknown = next(id for id in ids.to_pylist() if not any(held.first <= id < held.end for held in touched))
+            unknown = next(
+                id
+                for id in results.column("id").to_pylist()
+                if not any(held.first <= id < held.end for held in touched)
+            )
             raise InvalidState(
                 f"{self._where}: row {unknown} comes out, which was not sent from here; first drain the rows that were "
                 "sent before"
@@ -210,6 +212,7 @@ class Waiting(Generic[T]):
             held = self._held.pop(0)
             if held.refused:
                 rows = sorted(held.refused)
+                self.refused -= len(rows)
                 results = with_refused(None, [], held.refused, self._schema, held.first)
                 yield Answered(held.rows.take(pa.array(rows, pa.int64())), results)
 
@@ -231,6 +234,7 @@ class Waiting(Generic[T]):
         rows = list(range(*out)) if isinstance(out, tuple) else sorted(out.to_pylist())
         due = {row: text for row, text in held.refused.items() if not held.open or row < rows[-1]}
         if due:
+            self.refused -= len(due)
             results = with_refused(results, rows, due, self._schema, held.first)
             held.refused = {row: text for row, text in held.refused.items() if row not in due}
         positions = pa.array(sorted([*rows, *due]), pa.uint64())
@@ -240,8 +244,3 @@ class Waiting(Generic[T]):
 
 def _u64(number: int) -> pa.Scalar:
     return pa.scalar(number, pa.uint64())
-
-
-def _bounds(ids: pa.UInt64Array) -> tuple[int, int]:
-    extremes = pc.min_max(ids)
-    return extremes["min"].as_py(), extremes["max"].as_py()

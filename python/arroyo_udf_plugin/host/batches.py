@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
@@ -79,6 +79,19 @@ _RUN = {"value": None, "outcome": pa.uint8(), "error": pa.utf8()}
 _DRAIN = {"id": pa.uint64(), "value": None, "outcome": pa.uint8(), "attempts": pa.uint16(), "error": pa.utf8()}
 
 
+class Drained(NamedTuple):
+    """Rows that have come out, and what their check has found, so that nobody looks again.
+
+    low, high: of their ids. are_neighbours: ids rise by one from row to row. are_values: no row has failed.
+    """
+
+    results: pa.RecordBatch
+    low: int
+    high: int
+    are_neighbours: bool
+    are_values: bool
+
+
 class Shape:
     """The struct type of a result, and where in it the fields are. Checks and imports such results.
 
@@ -119,14 +132,16 @@ class Shape:
             raise self._broken(f"a broken array: {error}") from None
         return results, alone
 
-    def take_drained(self, outputs: Outputs, most: int, ledger: Ledger, alone: bool) -> pa.RecordBatch:
+    def take_drained(self, outputs: Outputs, most: int, ledger: Ledger, alone: bool) -> Drained:
         """Checks and imports drained rows, and notes them in the ledger. The arguments are those of `check_drained`."""
         try:
-            even = check_drained(self._layout, outputs.address, most, ledger, alone)
+            is_even, low, high, are_neighbours, are_values = check_drained(
+                self._layout, outputs.address, most, ledger, alone
+            )
         except ValueError as error:
             raise self._broken(error) from None
         try:
-            if even:
+            if is_even:
                 results = pa.RecordBatch._import_from_c(outputs.address, self.schema)
             else:
                 results = pa.RecordBatch.from_struct_array(pa.Array._import_from_c(outputs.address, self.type))
@@ -135,7 +150,7 @@ class Shape:
         except pa.ArrowException as error:
             raise self._broken(f"a broken array: {error}") from None
         give_back(outputs)
-        return results
+        return Drained(results, low, high, are_neighbours, are_values)
 
     def _broken(self, what: object) -> AbiError:
         return contract_broken(self._where, f"{self._slot} answers {what}")

@@ -230,9 +230,9 @@ class Calls:
         try:
             while self._open:
                 await self._runtime._waiters.block_async(abi.RESULTS)
-                results = self._runtime._drain()
-                if results is not None:
-                    self._hand_out(results)
+                drained = self._runtime._drain()
+                if drained is not None:
+                    self._hand_out(drained.results)
                 elif self._runtime._ended:
                     raise InvalidState(f"{self._where}: the runtime was stopped before these rows ended")
         except Exception as error:  # released, or a plugin that breaks the contract

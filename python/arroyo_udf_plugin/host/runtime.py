@@ -33,7 +33,7 @@ from ..abi import ffi, new_error
 from ..errors import InvalidState
 from .answers import Answered, ArgumentRows, Waiting, Window
 from .arguments import Arguments, Choose, Piece, as_table
-from .batches import Shapes, contract_broken, failure
+from .batches import Drained, Shapes, contract_broken, failure
 from .calls import Calls
 from .logs import attach
 from .started import KEY_BYTES, Bytes, Started
@@ -159,14 +159,14 @@ class Runtime(Started):
     ) -> Generator[Answered[T], None, None]:
         """As `map`, for rows of any kind beside their arguments, which are already read and cast."""
         self._check_free()
-        waiting: Waiting[T] = Waiting(self._where, self._shapes.value, self._ordered)
+        waiting: Waiting[T] = Waiting(self._where, self._shapes.value)
         window = Window(self._at_once)
         stopping: Stop | None = None
 
         def drained() -> Iterator[Answered[T]]:
-            if (results := self.drain_results(window.step)) is not None:
-                window.drained(results)
-                yield from waiting.answered(results)
+            if (part := self.drain(window.step)) is not None:
+                window.drained(part.results)
+                yield from waiting.answered(part)
 
         def awaited() -> Iterator[Answered[T]]:
             while not self.wait(_LOOK_AGAIN):
@@ -204,10 +204,10 @@ class Runtime(Started):
     ) -> AsyncIterator[Answered[T]]:
         """As `amap`, for rows of any kind beside their arguments, which are already read and cast."""
         self._check_free()
-        waiting: Waiting[T] = Waiting(self._where, self._shapes.value, self._ordered)
+        waiting: Waiting[T] = Waiting(self._where, self._shapes.value)
         window = Window(self._at_once)
         # What the two tasks have to tell: results, None (to look again), or why a task has failed.
-        messages: asyncio.Queue[pa.RecordBatch | Exception | None] = asyncio.Queue()
+        messages: asyncio.Queue[Drained | Exception | None] = asyncio.Queue()
         room = asyncio.Event()
         all_sent = False
 
@@ -234,8 +234,8 @@ class Runtime(Started):
         async def drain() -> None:
             while not self._ended:
                 await self.wait_async()
-                if (results := self.drain_results(window.step)) is not None:
-                    messages.put_nowait(results)
+                if (drained := self.drain(window.step)) is not None:
+                    messages.put_nowait(drained)
                     await messages.join()  # until they have been yielded
 
         async def telling(work: Any) -> None:
@@ -259,7 +259,7 @@ class Runtime(Started):
                     messages.task_done()  # of the stop: its rows may still come out, and `drain` waits for this
                     continue
                 if item is not None:
-                    window.drained(item)
+                    window.drained(item.results)
                 for answer in waiting.uncalled() if item is None else waiting.answered(item):
                     yield answer
                 messages.task_done()
@@ -273,8 +273,8 @@ class Runtime(Started):
                     list(waiting.answered(item))
             if failed is not None:
                 raise failed
-            if stop and (results := self.drain_results()) is not None:
-                list(waiting.answered(results))
+            if stop and (drained := self.drain()) is not None:
+                list(waiting.answered(drained))
         finally:
             for task in tasks:
                 task.cancel()

@@ -21,7 +21,17 @@ from .._native import begin_send, end_send, ledger, missing, named_missing, send
 from ..abi import ffi, new_error, take_error
 from ..errors import AbiError, ArroyoUdfError, InvalidArgument, InvalidState, UnsupportedCall, WouldBlock
 from .arguments import Arguments
-from .batches import Shapes, array_pointer, contract_broken, failure, free_batch, give_back, take_outputs, taken
+from .batches import (
+    Drained,
+    Shapes,
+    array_pointer,
+    contract_broken,
+    failure,
+    free_batch,
+    give_back,
+    take_outputs,
+    taken,
+)
 from .logs import hand_on
 from .statistics import Statistics
 from .to_thread import to_thread
@@ -279,12 +289,17 @@ class Started:
         After `stop` has returned, None means that every accepted row has been drained. Raises InvalidArgument for
         another max_rows, InvalidState after release, AbiError if the plugin answers other rows than were sent.
         """
+        drained = self.drain(max_rows)
+        return None if drained is None else drained.results
+
+    def drain(self, max_rows: int = 0) -> Drained | None:
+        """As `drain_results`, with what the check of the rows has found."""
         self._check_free()
         if not (isinstance(max_rows, SupportsIndex) and 0 <= max_rows < 2**64):
             raise InvalidArgument(f"{self._where}: max_rows={max_rows!r}; pass a whole number, 0 for all")
         return self._drain(max_rows)
 
-    def _drain(self, max_rows: int = 0) -> pa.RecordBatch | None:
+    def _drain(self, max_rows: int = 0) -> Drained | None:
         stopped, drains = self._waiters.stopped, self._drains
         drains.append(None)
         try:

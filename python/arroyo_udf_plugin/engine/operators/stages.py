@@ -187,18 +187,25 @@ class CallStage(RunningStage):
         self._stage, self._function = stage, stage.call.function
         super().__init__(stage.call.name, StateIdentity.of(self._function), stage.given, policy)
 
-    def _decided(self, answered: Answered[Block]) -> Iterator[Item]:
-        """The rows after the policy. Raises RowError."""
+    def _decided(self, answered: Answered[Block], are_values: bool = False) -> Iterator[Item]:
+        """The rows after the policy. are_values: it is known that none has failed. Raises RowError."""
         rows, results = answered
-        decided = self._policy.apply(results, self._function, origin=rows.origin)
-        self._count(results.num_rows, decided)
-        values = decided.results.column("value")
-        self.counts.nulls += values.null_count - decided.nulled
-        if len(decided.dead_at):
-            yield Dead(rows.take(decided.dead_at), decided.dead)
-        kept = rows if decided.kept is None else rows.filter(decided.kept)
-        if len(kept):
-            yield self._stage.answered(kept, values)
+        if are_values:
+            self.counts.rows += len(rows)
+            self.counts.values += len(rows)
+        else:
+            decided = self._policy.apply(results, self._function, origin=rows.origin)
+            self._count(results.num_rows, decided)
+            self.counts.nulls -= decided.nulled
+            if len(decided.dead_at):
+                yield Dead(rows.take(decided.dead_at), decided.dead)
+            results = decided.results
+            if decided.kept is not None:
+                rows = rows.filter(decided.kept)
+        if len(rows):
+            values = results.column("value")
+            self.counts.nulls += values.null_count
+            yield self._stage.answered(rows, values)
 
 
 class AsyncStage(CallStage):
@@ -225,7 +232,7 @@ class AsyncStage(CallStage):
         """Raises what `Function.start` raises. Other threads read a stage that has a runtime: it comes last."""
         runtime = self._function.start(lineage=self._lineage, **self._options)
         self._window = Window(runtime.at_once)
-        self._waiting: Waiting[Block] = Waiting(self._function.where, self._function.returns, runtime.is_ordered)
+        self._waiting: Waiting[Block] = Waiting(self._function.where, self._function.returns)
         self._runtime = runtime
 
     @property
@@ -274,24 +281,26 @@ class AsyncStage(CallStage):
         """One step of the results: those of a fast function would never end."""
         self._send()
         yield from self._out(self._waiting.uncalled())
-        results = self.runtime.drain_results(self._window.step)
-        if results is None and self._must_have:
+        drained = self.runtime.drain(self._window.step)
+        if drained is None and self._must_have:
             raise contract_broken(self._function.where, "wait answers OK, and drain_results has no results")
         self._must_have = False
-        self._may_have_more = results is not None
-        if results is not None:
-            self._window.drained(results)
-            self._sent -= results.num_rows
-            yield from self._out(self._waiting.answered(results))
+        self._may_have_more = drained is not None
+        if drained is not None:
+            self._window.drained(drained.results)
+            self._sent -= drained.results.num_rows
+            # Beside refused rows, which come out as failed ones, what is known of all results says too little.
+            are_values = drained.are_values and not self._waiting.refused
+            yield from self._out(self._waiting.answered(drained), are_values)
             self._send()
         yield from self._leaving()
 
-    def _out(self, answers: Iterator[Answered[Block]]) -> Iterator[Item]:
+    def _out(self, answers: Iterator[Answered[Block]], are_values: bool = False) -> Iterator[Item]:
         for answered in answers:
             n_rows, held = len(answered.rows), self.held_rows
             self.held_bytes -= self.held_bytes * n_rows // max(held, 1)
             self.held_rows -= n_rows
-            yield from self._decided(answered)
+            yield from self._decided(answered, are_values)
             yield from self._leaving()
 
     def _leaving(self) -> Iterator[Item]:
