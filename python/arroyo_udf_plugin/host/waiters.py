@@ -7,18 +7,29 @@ import os
 import select
 import threading
 import time
-from collections.abc import Iterator
 from typing import Any
 
 from .. import abi
 from .._native import __file__ as _native_core
-from ..abi import ffi, new_error
-from .batches import contract_broken, failure
+from ..abi import ffi
+from .batches import contract_broken, failure, give_back, take_outputs
 
 _LOOK_AGAIN = 1.0  # seconds, because a broken plugin may not wake this host
 _MOST_CONTRADICTIONS = 10_000
 
 _wake = ffi.addressof(ffi.dlopen(_native_core), "arroyo_udf_host_wake")  # loaded already: this only finds it
+
+
+class _Place:
+    """What one waiter at a time sleeps on: an eventfd, that as what `arm` hands back, and what looks at it."""
+
+    __slots__ = ("data", "fd", "poll")
+
+    def __init__(self) -> None:
+        self.fd = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self.data = ffi.cast("void *", self.fd)
+        self.poll = select.poll()
+        self.poll.register(self.fd, select.POLLIN)
 
 
 class Waiters:
@@ -35,7 +46,7 @@ class Waiters:
         self._where = where
         self._lock = threading.Lock()
         self._waiting: dict[int, int] = {}  # eventfd -> condition
-        self._free: list[int] = []
+        self._free: list[_Place] = []
         self._closed = False
         self.stopped = False
         """stop_runtime has returned, so every condition holds from then on."""
@@ -45,50 +56,55 @@ class Waiters:
         end = math.inf if timeout is None else time.monotonic() + timeout
         contradictions = 0
         while not self.holds(condition):
-            with self._registered(condition) as fd:
-                if fd is None:
+            place = self._place()
+            try:
+                if self._is_time(place, condition):
                     contradictions = self._contradicted(contradictions)
                     continue
                 left = end - time.monotonic()
                 if left <= 0:
                     return False
-                poll = select.poll()
-                poll.register(fd, select.POLLIN)
-                poll.poll(min(left, _LOOK_AGAIN) * 1e3)
+                place.poll.poll(min(left, _LOOK_AGAIN) * 1e3)
+            finally:
+                self._leave(place)
         return True
 
     async def block_async(self, condition: int) -> None:
         loop = asyncio.get_running_loop()
         contradictions = 0
         while not self.holds(condition):
-            with self._registered(condition) as fd:
-                if fd is None:
+            place = self._place()
+            try:
+                if self._is_time(place, condition):
                     contradictions = self._contradicted(contradictions)
                     await asyncio.sleep(0)
                     continue
                 woken = asyncio.Event()
-                loop.add_reader(fd, woken.set)
+                loop.add_reader(place.fd, woken.set)
                 timer = loop.call_later(_LOOK_AGAIN, woken.set)
                 try:
                     await woken.wait()
                 finally:
                     timer.cancel()
-                    loop.remove_reader(fd)
+                    loop.remove_reader(place.fd)
+            finally:
+                self._leave(place)
 
     def close(self) -> None:
         """Closes the eventfds. Call it after release, when the plugin no longer uses them."""
         with self._lock:
             self._closed = True
-            for fd in self._free:
-                os.close(fd)
+            for place in self._free:
+                os.close(place.fd)
             self._free.clear()
 
     def holds(self, condition: int) -> bool:
         """Whether the condition holds now."""
-        error, stopped = new_error(), self.stopped
-        status = self._table.wait(self._handle, condition, 0, error)
+        outputs, stopped = take_outputs(), self.stopped
+        status = self._table.wait(self._handle, condition, 0, outputs.error)
         if status not in (abi.OK, abi.WOULD_BLOCK):
-            raise failure(status, error, self._where, "wait")
+            raise failure(status, outputs.error, self._where, "wait")
+        give_back(outputs)
         if stopped and status == abi.WOULD_BLOCK:
             raise contract_broken(self._where, "wait answers WOULD_BLOCK after stop_runtime")
         return bool(status == abi.OK)
@@ -99,30 +115,32 @@ class Waiters:
             raise contract_broken(self._where, f"arm answers READY, and wait WOULD_BLOCK, {times} times")
         return times + 1
 
-    @contextlib.contextmanager
-    def _registered(self, condition: int) -> Iterator[int | None]:
-        """An eventfd that becomes readable when it is time to check again; None: now."""
+    def _place(self) -> _Place:
         with self._lock:
-            fd = self._free.pop() if self._free else os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-            self._waiting[fd] = condition
-            error = new_error()
-            every = 0
+            return self._free.pop() if self._free else _Place()
+
+    def _is_time(self, place: _Place, condition: int) -> bool:
+        """Whether it is time to check again. If not, the place's eventfd becomes readable when it is."""
+        outputs, every = take_outputs(), 0
+        with self._lock:
+            self._waiting[place.fd] = condition
             for mask in self._waiting.values():
                 every |= mask
-            status = self._table.arm(self._handle, every, _wake, ffi.cast("void *", fd), error)
-        try:
-            if status not in (abi.OK, abi.READY):
-                raise failure(status, error, self._where, "arm")
-            yield fd if status == abi.OK else None
-        finally:
-            with self._lock:
-                self._waiting.pop(fd, None)
-                for other in self._waiting:
-                    os.eventfd_write(other, 1)
-                self._waiting.clear()
-                with contextlib.suppress(BlockingIOError):
-                    os.eventfd_read(fd)
-                if self._closed:
-                    os.close(fd)
-                else:
-                    self._free.append(fd)
+            status = self._table.arm(self._handle, every, _wake, place.data, outputs.error)
+        if status not in (abi.OK, abi.READY):
+            raise failure(status, outputs.error, self._where, "arm")
+        give_back(outputs)
+        return bool(status == abi.READY)
+
+    def _leave(self, place: _Place) -> None:
+        with self._lock:
+            self._waiting.pop(place.fd, None)
+            for other in self._waiting:
+                os.eventfd_write(other, 1)
+            self._waiting.clear()
+            with contextlib.suppress(BlockingIOError):
+                os.eventfd_read(place.fd)
+            if self._closed:
+                os.close(place.fd)
+            else:
+                self._free.append(place)
