@@ -14,7 +14,7 @@ waiters.py      waiting for a runtime, in threads and event loops
 arguments.py    the one door: what callers pass, as arrays that a function takes
 answers.py      input rows beside their results
 batches.py      results from a plugin, and the memory of calls
-ordinals.py     0, 1, 2, ... as arrays
+ordinals.py     0, 1, 2, ... as arrays; few.py: a few values
 fields.py       a plugin's schemas -> pyarrow's types
 statistics.py   a runtime's counters
 native.py       which functions were compiled to C, and how many of their rows were; fused.py: calls of them in one pass

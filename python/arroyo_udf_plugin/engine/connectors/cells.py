@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...host import few
 from ...plugin.casting import Cast, cast
 from .json_types import Typed, check, number, typed
 from .options import NULL_VALUES
@@ -98,8 +99,8 @@ def decoded(column: pa.Array) -> pa.Array:
     plain = unquoted(text, dialect)
     if not dialect.null_values:
         return plain
-    is_null = pc.is_in(text, value_set=pa.array(dialect.null_values, pa.string()))
-    return pc.replace_with_mask(plain, is_null, pa.scalar(None, pa.string())) if _any(is_null) else plain
+    is_null = pc.is_in(text, value_set=few.texts(dialect.null_values))
+    return pc.replace_with_mask(plain, is_null, few.null(pa.string())) if _any(is_null) else plain
 
 
 def unquoted(cells: pa.Array, dialect: Dialect) -> pa.Array:
@@ -114,9 +115,9 @@ def unquoted(cells: pa.Array, dialect: Dialect) -> pa.Array:
 
 def quoted(texts: pa.Array, quote: str) -> pa.Array:
     """Texts as CSV cells in quotes. Of any type of text, and of that type."""
-    mark = pa.scalar(quote, texts.type)
+    mark = few.text(quote, texts.type)
     inner = pc.replace_substring(texts, quote, quote * 2)
-    return pc.binary_join_element_wise(mark, inner, mark, pa.scalar("", texts.type))
+    return pc.binary_join_element_wise(mark, inner, mark, few.text("", texts.type))
 
 
 def argument(column: pa.Array, wanted: pa.Field) -> Cast:

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from ...errors import InvalidArgument
+from ...host import few
 from .blocks import BOM, RECORD_BYTES, Blocks, WithoutComments, ends_within_a_cell
 from .cells import CellType, Dialect, cell_type, decoded, quoted, unquoted
 from .json_writer import has_no_json
@@ -285,7 +286,7 @@ def _needs_quotes(texts: pa.Array, dialect: Dialect) -> pa.Array:
 
 
 def _is_null_value(texts: pa.Array, dialect: Dialect) -> pa.Array:
-    return pc.is_in(texts, value_set=pa.array(dialect.null_values, texts.type))
+    return pc.is_in(texts, value_set=few.texts(dialect.null_values, texts.type))
 
 
 def _with_quotes(texts: pa.Array, where: pa.Array, quote: str) -> pa.Array:
@@ -325,7 +326,7 @@ class DelimitedWriter:
             not text or (text.isalpha() and text.lower() not in ("nan", "inf", "true", "false")) for text in null_values
         )
         if header:
-            names = [pa.array([column], pa.large_string()) for column in schema.names]
+            names = [few.texts([column], pa.large_string()) for column in schema.names]
             self._write(self._lines([self._quoted(array, "name of a column") for array in names]))
 
     def write(self, table: pa.Table) -> None:
@@ -352,7 +353,7 @@ class DelimitedWriter:
     def _recoded(self, cells: pa.Array, dialect: Dialect, name: str) -> pa.Array:
         """Cells of another dialect. What was null there is null here."""
         is_null = _is_null_value(cells, dialect)
-        texts = pc.replace_with_mask(unquoted(cells, dialect), is_null, pa.scalar(None, cells.type))
+        texts = pc.replace_with_mask(unquoted(cells, dialect), is_null, few.null(cells.type))
         return self._quoted(texts, name)
 
     def _quoted(self, texts: pa.Array, name: str) -> pa.Array:
@@ -367,7 +368,7 @@ class DelimitedWriter:
 
 
 def _large(text: str) -> pa.Scalar:
-    return pa.scalar(text, pa.large_string())
+    return few.text(text, pa.large_string())
 
 
 def texts(column: pa.Array) -> pa.Array:

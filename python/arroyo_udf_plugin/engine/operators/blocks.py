@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...errors import InvalidArgument
+from ...host import few
 from ...host.ordinals import ordinals
 from ...host.policy import LETTER
 from ..connectors.cells import CellType, decoded
@@ -239,7 +240,7 @@ def _origin(rows: Rows) -> pa.RecordBatch:
 
 @functools.lru_cache(maxsize=8)  # slices read a few files at a time
 def _repeated(file: str) -> pa.StringArray:
-    return pa.repeat(pa.scalar(file, pa.string()), BATCH_ROWS)
+    return pa.repeat(few.text(file), BATCH_ROWS)
 
 
 def _first_origin(rows: Rows) -> pa.RecordBatch:

@@ -38,7 +38,7 @@ from .state import FunctionSnapshot, OperatorSnapshot
 from .state_parts import StoredState
 from .watermarks import Lowest, Watermark
 
-_NOWHERE = pa.array([], pa.uint64())
+_NOWHERE = pa.nulls(0, pa.uint64())
 
 
 class GatherStage(QueuedStage):
