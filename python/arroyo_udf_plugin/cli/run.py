@@ -230,16 +230,19 @@ class Bar:
     """A progress bar on stderr, if that is a terminal: rate, errors and running calls."""
 
     def __enter__(self) -> Bar:
-        from tqdm import tqdm
+        self._bar: Any = None
+        if sys.stderr.isatty():
+            from tqdm import tqdm
 
-        self._bar = tqdm(unit=" rows", unit_scale=True, disable=None, file=sys.stderr)
+            self._bar = tqdm(unit=" rows", unit_scale=True, file=sys.stderr)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._bar.close()
+        if self._bar is not None:
+            self._bar.close()
 
     def show(self, summary: Summary, total: int | None) -> None:
-        if self._bar.disable:
+        if self._bar is None:
             return
         self._bar.total = total
         running = [counts.statistics.running for counts in summary.calls if counts.statistics is not None]

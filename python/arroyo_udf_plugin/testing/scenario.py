@@ -14,11 +14,11 @@ from ..engine.connectors.interface import Sink, Source, Stage
 from ..engine.connectors.source import Rows
 from ..engine.execution.planned import PlannedPipeline
 from ..engine.operators.blocks import Block, Columns
+from ..engine.operators.event_time import EventClock
 from ..engine.operators.failures import Failures
 from ..engine.operators.operator import Operator
 from ..engine.operators.routes import Place, Routes
 from ..engine.operators.stages import Dead
-from ..engine.operators.watermarks import EventClock
 from ..engine.pipeline.description import Pipeline
 from ..engine.pipeline.plan import plan
 from .elsewhere import Elsewhere

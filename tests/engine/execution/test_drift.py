@@ -24,7 +24,7 @@ from arroyo_udf_plugin.engine.operators.blocks import Block, Given
 from arroyo_udf_plugin.engine.operators.group_stage import GroupPlan
 from arroyo_udf_plugin.engine.operators.grouped import GroupOperator
 from arroyo_udf_plugin.engine.operators.operator import Operator
-from arroyo_udf_plugin.engine.operators.queued import QueryPlan
+from arroyo_udf_plugin.engine.operators.queried import QueryPlan
 from arroyo_udf_plugin.engine.operators.routes import Routes
 from arroyo_udf_plugin.engine.operators.watermarks import DriftBound
 from arroyo_udf_plugin.engine.windows.grouping import Grouping

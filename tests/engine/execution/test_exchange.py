@@ -8,8 +8,9 @@ from arroyo_udf_plugin.engine.connectors.source import Rows
 from arroyo_udf_plugin.engine.execution import exchange
 from arroyo_udf_plugin.engine.execution.exchange import Channel
 from arroyo_udf_plugin.engine.operators.blocks import Block, Columns
+from arroyo_udf_plugin.engine.operators.event_time import EventClock
 from arroyo_udf_plugin.engine.operators.routes import Routes
-from arroyo_udf_plugin.engine.operators.watermarks import EventClock, SliceTime, Watermark
+from arroyo_udf_plugin.engine.operators.watermarks import SliceTime, Watermark
 
 SCHEMA = pa.schema([("n", pa.int64())])
 

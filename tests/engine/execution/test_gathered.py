@@ -23,7 +23,7 @@ from arroyo_udf_plugin.engine.operators.blocks import Block, Columns, Given
 from arroyo_udf_plugin.engine.operators.group_stage import GroupPlan, GroupStage
 from arroyo_udf_plugin.engine.operators.grouped import GroupOperator
 from arroyo_udf_plugin.engine.operators.operator import Operator
-from arroyo_udf_plugin.engine.operators.queued import QueryPlan
+from arroyo_udf_plugin.engine.operators.queried import QueryPlan
 from arroyo_udf_plugin.engine.operators.routes import Routes
 from arroyo_udf_plugin.engine.operators.stages import Counts
 from arroyo_udf_plugin.engine.operators.state_parts import StoredState

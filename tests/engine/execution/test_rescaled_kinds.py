@@ -33,10 +33,11 @@ from arroyo_udf_plugin.engine.windows import (
 )
 from arroyo_udf_plugin.engine.windows.collecting import Collecting, Inputs
 from arroyo_udf_plugin.engine.windows.first_rows import FirstRows
+from arroyo_udf_plugin.engine.windows.group_ranges import GroupRange
 from arroyo_udf_plugin.engine.windows.grouping import Grouping
 from arroyo_udf_plugin.engine.windows.join_query import Joining, Kind, Within
 from arroyo_udf_plugin.engine.windows.joining import Sides
-from arroyo_udf_plugin.engine.windows.key_groups import Asked, GroupRange, KeyGroups
+from arroyo_udf_plugin.engine.windows.key_groups import Asked, KeyGroups
 from arroyo_udf_plugin.engine.windows.look_back import LookBackRows
 from arroyo_udf_plugin.engine.windows.spans import Hop, Session, Window
 from arroyo_udf_plugin.engine.windows.updating_rows import UpdatingRows

@@ -26,11 +26,12 @@ from arroyo_udf_plugin.engine.execution.stopping import StopRequest
 from arroyo_udf_plugin.engine.execution.store import AlreadyThere
 from arroyo_udf_plugin.engine.operators.blocks import Block, Columns
 from arroyo_udf_plugin.engine.operators.calls import Call, CallPlan
+from arroyo_udf_plugin.engine.operators.event_time import EventClock
 from arroyo_udf_plugin.engine.operators.failures import Failures
 from arroyo_udf_plugin.engine.operators.operator import Operator
 from arroyo_udf_plugin.engine.operators.routes import Routes
 from arroyo_udf_plugin.engine.operators.stages import Dead
-from arroyo_udf_plugin.engine.operators.watermarks import DriftBound, EventClock
+from arroyo_udf_plugin.engine.operators.watermarks import DriftBound
 from arroyo_udf_plugin.host.function import Function
 from arroyo_udf_plugin.host.policy import Policy
 

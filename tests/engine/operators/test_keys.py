@@ -14,7 +14,7 @@ from arroyo_udf_plugin.engine.datafusion.query import Select
 from arroyo_udf_plugin.engine.operators import keys
 from arroyo_udf_plugin.engine.operators.blocks import ORIGIN, Block, Given
 from arroyo_udf_plugin.engine.operators.operator import Operator
-from arroyo_udf_plugin.engine.operators.queued import QueryPlan
+from arroyo_udf_plugin.engine.operators.queried import QueryPlan
 
 MASK = bytes(range(100, 116))
 GIVEN = pa.schema([("n", pa.int64()), ("tags", pa.list_(pa.int64()))])

@@ -21,10 +21,11 @@ from arroyo_udf_plugin.engine.connectors.cells import Dialect, cell_type
 from arroyo_udf_plugin.engine.connectors.source import Rows
 from arroyo_udf_plugin.engine.operators import stages, state
 from arroyo_udf_plugin.engine.operators.blocks import Block, Columns
+from arroyo_udf_plugin.engine.operators.event_time import EventClock
 from arroyo_udf_plugin.engine.operators.operator import Operator
 from arroyo_udf_plugin.engine.operators.stages import Dead, Item
 from arroyo_udf_plugin.engine.operators.state_parts import StoredState
-from arroyo_udf_plugin.engine.operators.watermarks import EventClock, Watermark
+from arroyo_udf_plugin.engine.operators.watermarks import Watermark
 from arroyo_udf_plugin.host.answers import Window
 from arroyo_udf_plugin.host.runtime import Runtime
 

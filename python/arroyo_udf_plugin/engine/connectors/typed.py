@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import pyarrow as pa
-import pyarrow.parquet
 
 from ...errors import InvalidArgument
 from . import object_store
@@ -50,6 +49,8 @@ class TypedReader:
             path = os.fsencode(cast(os.PathLike[str], file.path))  # as text, pyarrow takes UTF-8 only
             source = open_.enter_context(pa.OSFile(path) if is_parquet else pa.memory_map(path))
         if is_parquet:
+            import pyarrow.parquet  # here, because it brings all file systems with it, and other formats need none
+
             parquet = open_.enter_context(pyarrow.parquet.ParquetFile(source))
             self.rows = parquet.metadata.num_rows
             self.schema = schema = parquet.schema_arrow
@@ -116,6 +117,8 @@ class TypedWriter:
         codec = None if chosen == "none" else chosen
         self._group_rows = writing.row_group_rows if format == "parquet" else None
         if format == "parquet":
+            import pyarrow.parquet
+
             self._writer = pyarrow.parquet.ParquetWriter(sink, schema, compression=codec or "none")
         else:
             new = pa.ipc.new_stream if format == "arrows" else pa.ipc.new_file

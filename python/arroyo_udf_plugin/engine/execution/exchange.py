@@ -32,8 +32,9 @@ from ..operators.grouped import GroupOperator
 from ..operators.operator import Operator
 from ..operators.routes import Routes
 from ..operators.state import OperatorSnapshot
+from ..operators.state_parts import StoredState
 from ..operators.watermarks import Watermark
-from ..windows.key_groups import GroupRange
+from ..windows.group_ranges import GroupRange
 
 _MOST_ROWS = 4 * STEP_ROWS  # of a channel; the last block may go beyond
 
@@ -266,6 +267,11 @@ class Exchange:
             self._operator.end(input)
 
     # ---- Checkpoints ----
+
+    def restore(self, states: Sequence[StoredState], allow_changed_plugin: bool) -> float | None:
+        """See `Operator.restore`. Returns `GroupOperator.bound`."""
+        self._operator.restore(states, allow_changed_plugin=allow_changed_plugin)
+        return self._operator.bound
 
     def snapshot(self) -> OperatorSnapshot | None:
         """Of the operator, with rows on their way. The slice is sealed in this moment."""

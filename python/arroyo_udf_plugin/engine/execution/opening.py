@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 from ...errors import InvalidArgument, WrongCheckpoints
 from ..connectors.interface import Sink, transactional
 from .drift import Drift
-from .exchange import Exchanges
 from .planned import PlannedPipeline
 from .retention import USUAL, Retention
 from .slice import Slice, Tell
@@ -26,6 +25,7 @@ from .store import Store
 
 if TYPE_CHECKING:
     from .checkpoints import Epochs
+    from .exchange import Exchanges
     from .manifest import Manifest
 
 
@@ -61,6 +61,15 @@ def epochs_of(
     )
 
 
+def _exchanges(planned: PlannedPipeline, wakes: Sequence[Callable[[], None]]) -> Exchanges | None:
+    if not planned.routes.exchanging:
+        return None
+    from .exchange import Exchanges  # here, because a run without windows needs none of what makes them
+
+    may_idle = any(input.idle_seconds is not None for input in planned.inputs)
+    return Exchanges(planned.routes, wakes, may_idle)
+
+
 def _nothing(*_: object) -> None: ...
 
 
@@ -85,8 +94,7 @@ class Opening:
         planned, beside = self._planned, self._beside
         stage = None if self._epochs is None else self._epochs.rows
         wakes = [partial(self._wake, place) for place in range(planned.parallelism)]
-        may_idle = any(input.idle_seconds is not None for input in planned.inputs)
-        exchanges = Exchanges(planned.routes, wakes, may_idle)
+        exchanges = _exchanges(planned, wakes)
         drift = Drift(planned.drifts, planned.parallelism)
         for place in range(planned.parallelism):
             sinks, letters = planned.sinks(place, stage), planned.letters(place, stage)

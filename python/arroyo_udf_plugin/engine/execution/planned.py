@@ -14,7 +14,7 @@ from ..operators.failures import Failures
 from ..operators.operator import Operator
 from ..operators.routes import Place, Routes
 from ..operators.stages import Dead
-from ..operators.watermarks import DriftBound, EventClock
+from ..operators.watermarks import Clock, DriftBound
 
 
 class PlannedInput(Protocol):
@@ -31,7 +31,7 @@ class PlannedInput(Protocol):
     @property
     def failures(self) -> Failures: ...
 
-    def event_time(self) -> EventClock | None:
+    def event_time(self) -> Clock | None:
         """A new one for a slice."""
 
     def admit(self, rows: Rows) -> Sequence[Block | Dead]:

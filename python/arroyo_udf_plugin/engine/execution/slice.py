@@ -20,7 +20,7 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import Future
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ...errors import InvalidState
 from ...host.runtime import Runtime
@@ -28,7 +28,6 @@ from ...host.started import Mode
 from ...host.to_thread import to_thread
 from ..connectors.interface import Gauge, Sealed, Sink, transactional
 from ..operators.blocks import Block
-from ..operators.grouped import GroupOperator
 from ..operators.operator import Operator
 from ..operators.routes import Place, is_source, number_of_source, place_of_source
 from ..operators.stages import AsyncStage, Dead, RunningStage
@@ -37,11 +36,13 @@ from ..operators.watermarks import Lowest, Watermark
 from .checkpoint_statistics import SliceSpans
 from .counters import NodeCounter, SliceNumbers
 from .drift import Drift
-from .exchange import Exchanges
 from .planned import PlannedPipeline
 from .reading import SourceReading
 from .shares import Shares
 from .snapshot import OperatorState, Snapshot, SourceSnapshot
+
+if TYPE_CHECKING:
+    from .exchange import Exchanges
 
 Tell = Callable[[int, BaseException | Literal["quiet", "ended"]], None]
 
@@ -51,8 +52,8 @@ _LOST_AFTER = 1.0  # seconds without the last rows, before their plugin is asked
 class Slice:
     """Slice `place`.
 
-    exchanges: how rows get from one slice to another. drift: of all sources. letters: the sink of dead letters, one of
-    `sinks`.
+    exchanges: how rows get from one slice to another; None: they do not. drift: of all sources. letters: the sink of
+    dead letters, one of `sinks`.
     tell: called in the slice's thread, with its place, and "quiet" as soon as there is nothing more to read and nothing
     under way, the error that ends the slice, "ended" at its end.
     read: called with the number of rows of each batch that was read. moved: called when something begins to move,
@@ -65,7 +66,7 @@ class Slice:
         self,
         place: int,
         planned: PlannedPipeline,
-        exchanges: Exchanges,
+        exchanges: Exchanges | None,
         drift: Drift,
         sinks: Sequence[Sink],
         letters: Sink | None,
@@ -76,7 +77,7 @@ class Slice:
         self.place = place
         self.sinks = sinks
         self.operators = planned.operators()
-        self._exchanges = exchanges.of(place, self.operators)
+        self._exchanges = {} if exchanges is None else exchanges.of(place, self.operators)
         self._entries = [self._exchanges.get(at, operator) for at, operator in enumerate(self.operators)]
         self._routes = planned.routes
         self.close_errors: list[str] = []
@@ -117,12 +118,10 @@ class Slice:
         for place, (operator, own) in enumerate(zip(self.operators, states, strict=True)):
             before = [bounds[at] if at is not None and at >= 0 else of_sources for at in self._routes.inputs(place)]
             bound = None if None in before else min(time for time in before if time is not None)
-            if isinstance(operator, GroupOperator):
-                operator.restore(own, allow_changed_plugin=allow_changed_plugin)
-                bound = operator.bound
-            elif not self._routes.exchanging:
-                bound = math.inf
-            if not isinstance(operator, GroupOperator):
+            if place in self._exchanges:
+                bound = self._exchanges[place].restore(own, allow_changed_plugin)
+            else:
+                bound = bound if self._exchanges else math.inf
                 operator.restore(own, allow_changed_plugin=allow_changed_plugin, watermarks=bound)
             bounds.append(bound)
 

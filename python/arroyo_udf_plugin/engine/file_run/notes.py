@@ -17,7 +17,6 @@ from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet
 
 from ...errors import InvalidArgument
 from ...host.policy import Action
@@ -99,6 +98,8 @@ def is_ours(path: Path) -> bool:
     """Whether a file has row numbers: then it may be replaced or removed with its output."""
     try:
         with pa.OSFile(os.fsencode(path)) as file:
+            import pyarrow.parquet  # here, because most outputs have no such file
+
             return Note.of(pyarrow.parquet.read_schema(file)) is not None
     except (OSError, pa.ArrowException, ValueError):
         return False

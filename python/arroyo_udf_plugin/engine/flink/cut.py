@@ -15,7 +15,7 @@ from typing import Literal
 
 from ..operators.group_stage import GroupPlan
 from ..operators.lookup import LookupPlan
-from ..operators.queued import QueryPlan
+from ..operators.queried import QueryPlan
 from ..operators.routes import Place, place_of_source
 from ..pipeline.plan import Planned
 

@@ -4,14 +4,15 @@
 
 operator.py    Operator: the stages of one operator, its policy, its budget
 stages.py      one stage of it; an async function behind a runtime
-queued.py      a sync function, or a query; pace.py: how many rows a step has
+queued.py      a sync function; pace.py: how many rows a step has
+queried.py     a query
 fused.py       native functions that are called in one pass
 grouped.py     windows as an operator; group_stage.py: the open ones, and what becomes of late rows
 lookup.py      a lookup
 failures.py    why rows have failed
 keys.py        idempotency keys
 routes.py      which operators and sinks follow which
-watermarks.py  event time
+watermarks.py  how far event time is; event_time.py: of rows
 state.py       what a snapshot is, as Arrow IPC; state_parts.py: files with what windows keep; state_columns.py: columns
 calls.py       functions in their places, and the columns that they take and add
 blocks.py      rows on their way, and where they come from

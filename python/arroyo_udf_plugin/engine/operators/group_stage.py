@@ -27,14 +27,15 @@ from ...host.policy import Action, Policy
 from ..datafusion.query import error_message
 from ..windows.collecting import Collecting
 from ..windows.first_rows import FirstRows
+from ..windows.group_ranges import GroupRange, Passed
 from ..windows.grouping import Grouping
 from ..windows.join_query import Joining
 from ..windows.kept import KeptPart, KeptRows
-from ..windows.key_groups import Asked, GroupRange, KeyGroups
+from ..windows.key_groups import Asked, KeyGroups
 from ..windows.look_back import LookBackRows
 from ..windows.opened import opened
 from ..windows.panes import WAITING_ROWS
-from ..windows.portions import Passed, Portions
+from ..windows.portions import Portions
 from ..windows.results import Step
 from ..windows.spans import bounded
 from ..windows.storage import StorageLimits

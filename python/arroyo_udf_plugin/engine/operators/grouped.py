@@ -22,8 +22,9 @@ import pyarrow.compute as pc
 from ...abi import ERROR, VALUE
 from ...host.answers import STEP_ROWS
 from ...host.ordinals import ordinals
+from ..windows.group_ranges import GroupRange
 from ..windows.join_query import Joining
-from ..windows.key_groups import GroupRange, KeyGroups
+from ..windows.key_groups import KeyGroups
 from ..windows.local_parts import LocalParts
 from ..windows.portions import lowest
 from ..windows.spans import unusable

@@ -75,6 +75,9 @@ class LookupPlan:
         names = ("table", "its keys", "its columns", "keys", "condition", "keeps unmatched")
         return StateIdentity("lookup", self.name, self.plugin_hash, dict(zip(names, plain(self._asked), strict=True)))
 
+    def opened(self, policy: Policy) -> LookupStage:
+        return LookupStage(self, policy)
+
     @property
     def _asked(self) -> tuple[Any, ...]:
         table = self.table

@@ -16,7 +16,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 from ...errors import InvalidArgument
 from ...host.answers import HELD_BYTES
@@ -28,12 +28,17 @@ from .blocks import Block
 from .calls import PlacedCall, options_of
 from .failures import Failures
 from .keys import hashed
-from .lookup import LookupPlan, LookupStage
-from .queued import QueryPlan, QueryStage, SyncStage
+from .queued import SyncStage
 from .stages import AsyncStage, Item, Oldest, RunningStage
 from .state import FunctionSnapshot, OperatorSnapshot, StateIdentity, read
 from .state_parts import StoredState
 from .watermarks import Watermark
+
+
+class StagePlan(Protocol):
+    """A query, or a lookup. Most operators have none, so neither is imported here."""
+
+    def opened(self, policy: Policy) -> RunningStage: ...
 
 
 class Operator:
@@ -48,7 +53,7 @@ class Operator:
     def __init__(
         self,
         name: str,
-        stages: Sequence[PlacedCall | QueryPlan | LookupPlan],
+        stages: Sequence[PlacedCall | StagePlan],
         policy: Policy = Policy(),  # noqa: B008 (frozen)
         options: Mapping[str, Any] = MappingProxyType({}),
         hidden: Callable[[str], str] = str,
@@ -248,16 +253,14 @@ class Operator:
 
 
 def _running(
-    stage: PlacedCall | QueryPlan | LookupPlan,
+    stage: PlacedCall | StagePlan,
     policy: Policy,
     options: Mapping[str, Any],
     key: tuple[bytes, int] | None,
 ) -> RunningStage:
     """key: of the operator, and the stage's place in it."""
-    if isinstance(stage, QueryPlan):
-        return QueryStage(stage, policy)
-    if isinstance(stage, LookupPlan):
-        return LookupStage(stage, policy)
+    if not isinstance(stage, PlacedCall):
+        return stage.opened(policy)
     function = stage.call.function
     return (
         AsyncStage(stage, policy, options_of(options, function.name), key and hashed(*key, function.name))

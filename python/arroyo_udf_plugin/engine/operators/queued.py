@@ -1,5 +1,5 @@
-"""Stages whose rows are answered one step after another: sync functions and queries, which answer in `turn`, in the
-thread that asks, and lookups (lookup.py), which may have to wait for a database.
+"""Stages whose rows are answered one step after another: sync functions and queries (queried.py), which answer in
+`turn`, in the thread that asks, and lookups (lookup.py), which may have to wait for a database.
 
 Rows wait in a queue until their turn. A turn is a step of about a tenth of a second: a slow function's rows leave as
 they are done.
@@ -11,7 +11,6 @@ import abc
 import collections
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
@@ -21,13 +20,12 @@ from ...host.answers import STEP_ROWS, Answered, schema_of, with_refused
 from ...host.arguments import Piece
 from ...host.ordinals import ordinals
 from ...host.policy import Answers, Policy
-from ..datafusion.query import Found, Query, Select
 from .blocks import Block, Given
 from .calls import PlacedCall
 from .keys import RowParts
 from .pace import Pace
 from .stages import CallStage, Dead, Item, RunningStage, in_order
-from .state import FunctionSnapshot, StateIdentity, hash_of
+from .state import FunctionSnapshot, StateIdentity
 from .watermarks import Watermark
 
 
@@ -185,31 +183,6 @@ class SyncStage(QueuedStage, CallStage):
         return pa.RecordBatch.from_struct_array(self._function.outcomes(*piece.arrays))
 
 
-@dataclass(frozen=True)
-class QueryPlan:
-    """A query in its place. name: for people. given: the rows that it is given. key: of the operator, if its results
-    need idempotency keys."""
-
-    name: str
-    select: Select
-    given: Given
-    key: bytes | None = None
-
-    @property
-    def where(self) -> str:
-        return f"query {self.name}"
-
-    @property
-    def plugin_hash(self) -> str:
-        """Of what it asks."""
-        return hash_of(self.select)
-
-    @property
-    def identity(self) -> StateIdentity:
-        """Rows that wait are asked anew: of the query nothing must stay."""
-        return StateIdentity("query", self.name, self.plugin_hash, {})
-
-
 class FailingStage(QueuedStage):
     """Something that rows ask, and that may fail for some of them. Those follow the policy.
 
@@ -238,32 +211,3 @@ def part_of(block: Block, rows: pa.RecordBatch, of: pa.Array | None, parts: RowP
     part = block.with_rows(rows, of)
     own = None if parts is None or of is None or not len(of) else parts.keys(block.keys, of)
     return part if own is None else part.with_keys(own)
-
-
-class QueryStage(FailingStage):
-    """The items and the condition of a SELECT."""
-
-    def __init__(self, plan: QueryPlan, policy: Policy) -> None:
-        super().__init__(plan, plan.identity, plan.given, policy)
-        self._query, self._key = Query(plan.select, plan.given.schema), plan.key
-        self._queue = collections.deque()
-        self._pace = Pace(STEP_ROWS)
-
-    def _answer(self, block: Block) -> tuple[int, Iterator[Item]]:
-        begun = time.perf_counter()
-        items: list[Item] = []
-        answered = failed = 0
-        parts = None if self._key is None else RowParts(self._key)
-        for answer in self._query.run(block.rows):
-            if isinstance(answer, Found):
-                items.append(part_of(block, answer.rows, answer.of, parts))
-                answered += answer.rows.num_rows
-            else:
-                items += self._failed(block, {answer.position: answer.text})
-                failed += 1
-        self.counts.rows += len(block) - failed
-        self.counts.values += len(block) - failed
-        # Only lists that become rows make results that are larger than what they come from.
-        size = sum(item.nbytes for item in items if isinstance(item, Block)) if answered > len(block) else 0
-        self._pace.observe(len(block), time.perf_counter() - begun, size)
-        return len(block), iter(items)

@@ -32,9 +32,8 @@ from ...errors import InvalidArgument
 from ...host.function import Function
 from ..connectors.unnamed import LARGE, Data, mapped
 from ..datafusion.tokens import without_layout
+from ..windows.group_ranges import COUNT, GroupRange, Passed
 from ..windows.kept import KeptPart, KeptRows
-from ..windows.key_groups import COUNT, GroupRange
-from ..windows.portions import Passed
 from . import keys
 from .blocks import Block, Given
 from .keys import KEY

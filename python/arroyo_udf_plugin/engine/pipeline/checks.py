@@ -29,7 +29,7 @@ from ..connectors.options import Writing
 from ..connectors.single import can_share
 from ..operators.blocks import ORIGIN, Block, Columns
 from ..operators.calls import Call, CallPlan
-from ..operators.watermarks import EventClock
+from ..operators.event_time import EventClock
 from .calls import WrittenCall, call_written
 from .description import Pipeline
 from .inputs import sources_of

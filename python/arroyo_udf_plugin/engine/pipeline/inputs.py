@@ -12,9 +12,9 @@ from ..connectors.bad_records import decide
 from ..connectors.interface import Source
 from ..connectors.source import Rows
 from ..operators.blocks import Block, Columns
+from ..operators.event_time import EventClock
 from ..operators.failures import Failures
 from ..operators.stages import Dead
-from ..operators.watermarks import EventClock
 from . import description
 from .lines import Key
 from .variables import Secrets

@@ -27,9 +27,9 @@ from ..connectors.interface import Json
 from ..connectors.options import BATCH_ROWS
 from ..connectors.source import Rows
 from ..operators.blocks import Block, Columns
+from ..operators.event_time import EventClock, StillTime
 from ..operators.group_stage import LATE, WINDOW_OF
 from ..operators.stages import Dead
-from ..operators.watermarks import EventClock, StillTime
 from .edits import Edits, Origin, edited
 from .inputs import OpenInput
 from .plan import Planned

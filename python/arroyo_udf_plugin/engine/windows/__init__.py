@@ -32,7 +32,8 @@ joining.py    rows of two inputs with the same time, joined; interval_joining.py
               join_query.py: what is asked of them
 collecting.py rows of all inputs, kept for one query at their end
 opened.py     panes or sessions, as the grouping needs
-key_groups.py which slice has which rows; portions.py: what it has, if slices were not equally far before a restart
+key_groups.py which slice has which rows; group_ranges.py: its key groups; portions.py: what it has, if slices were not
+              equally far before a restart
 
 A pane is the time from one window's start to the next one's. Each row belongs to one pane, each window is made of one
 pane (tumble) or several (hop). What is kept of a pane is

@@ -13,7 +13,6 @@ A group depends on the values alone, and is the same in each process and version
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,6 +23,7 @@ from ..datafusion.columns import MultiHash
 from ..datafusion.tokens import Token, tokens
 from .collecting import Collecting
 from .first_rows import KNOWN_KEYS, FirstRows, known_keys_within
+from .group_ranges import COUNT, GroupRange
 from .grouping import Grouping
 from .join_query import SIDES, Joining
 from .kept import KeptPart, KeptRows
@@ -31,38 +31,11 @@ from .look_back import LookBackRows
 from .spans import nanoseconds
 from .updating_rows import FollowedRows, JoiningRows, NetRows, Updates, UpdatingRows
 
-COUNT = 128
-"""How many key groups there are. It is part of all states."""
-
 BYTES = MultiHash.returns.byte_width
 
 Asked = Grouping | Joining | Collecting | FirstRows | LookBackRows | Updates
 Keys = Callable[[pa.RecordBatch], Sequence[pa.Array]]
 """The columns of keys of some rows."""
-
-
-@dataclass(frozen=True)
-class GroupRange:
-    """The key groups from `first` to `last`."""
-
-    first: int = 0
-    last: int = COUNT - 1
-
-    @classmethod
-    def of(cls, slice: int, width: int) -> GroupRange:
-        """Those of a slice; of many slices, some have none."""
-        first, behind = (-(-number * COUNT // width) for number in (slice, slice + 1))
-        return cls(first, behind - 1)
-
-    def common(self, other: GroupRange) -> GroupRange:
-        return GroupRange(max(self.first, other.first), min(self.last, other.last))
-
-    def mask(self, groups: pa.UInt8Array) -> pa.BooleanArray:
-        """Which of these are its own."""
-        return pc.and_(pc.greater_equal(groups, self.first), pc.less_equal(groups, self.last))
-
-    def __bool__(self) -> bool:
-        return self.first <= self.last
 
 
 class KeyGroups:

@@ -15,30 +15,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .group_ranges import GroupRange, Passed
 from .kept import KeptRows
-from .key_groups import GroupRange, KeyGroups
+from .key_groups import KeyGroups
 from .opened import OpenWindows
 from .panes import WindowPanes
 from .results import Step
 from .spans import later
-
-
-@dataclasses.dataclass(frozen=True)
-class Passed:
-    """How far the windows of some key groups are. watermark: that they have taken. closed: up to which time they have
-    left. None: they have not begun."""
-
-    range: GroupRange
-    watermark: int | None
-    closed: int | None
-
-    def within(self, range_: GroupRange) -> Self:
-        return dataclasses.replace(self, range=self.range.common(range_))
 
 
 @dataclasses.dataclass

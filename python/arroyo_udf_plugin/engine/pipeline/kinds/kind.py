@@ -19,7 +19,7 @@ from ...operators.blocks import Columns, Given
 from ...operators.calls import Call, PlacedCall
 from ...operators.group_stage import GroupPlan
 from ...operators.lookup import LookupPlan
-from ...operators.queued import QueryPlan
+from ...operators.queried import QueryPlan
 from ...windows.key_groups import Asked
 from ...windows.storage import StorageLimits
 from ..lines import Key

@@ -13,7 +13,7 @@ from ...datafusion.query import Query, Select, WrongQuery
 from ...datafusion.tokens import tokens
 from ...operators.blocks import Given
 from ...operators.calls import Call
-from ...operators.queued import QueryPlan
+from ...operators.queried import QueryPlan
 from ..queries import wrong_parts
 from .kind import Building, DescribedOperator, type_text
 

@@ -14,7 +14,7 @@ from ...connectors.described import Several
 from ...datafusion.query import Select
 from ...operators.blocks import Given
 from ...operators.calls import Call
-from ...operators.queued import QueryPlan
+from ...operators.queried import QueryPlan
 from ..lines import Key
 from .kind import Building, DescribedOperator
 
