@@ -80,8 +80,8 @@ ARROYO_UDF_C_UNUSED static const struct ArrowSchema arroyo_udf_c_error_schema =
     ARROYO_UDF_C_SCHEMA("u", "error", ARROW_FLAG_NULLABLE, 0, NULL);
 
 /* Calls the function for the rows that have no null in an argument that is not nullable (rule F3). */
-static inline void arroyo_udf_c_call_rows(const arroyo_udf_c_function* function, const arroyo_udf_c_column* columns,
-                                     arroyo_udf_c_result* result) {
+ARROYO_UDF_C_LOOP static void arroyo_udf_c_call_rows(const arroyo_udf_c_function* function,
+                                                     const arroyo_udf_c_column* columns, arroyo_udf_c_result* result) {
   const uint8_t* masks[ARROYO_UDF_C_MOST_COLUMNS + 1];
   int64_t offsets[ARROYO_UDF_C_MOST_COLUMNS + 1];
   int n_masks = 0;
@@ -122,11 +122,10 @@ static inline void arroyo_udf_c_call_rows(const arroyo_udf_c_function* function,
   if (begin < result->length) function->rows(columns, result, begin, result->length - begin, UINT64_MAX);
 }
 
-static inline arroyo_udf_status arroyo_udf_c_run_function(const arroyo_udf_c_plugin* plugin, uint32_t number,
-                                                          struct ArrowArray* batch,
-                                                          const arroyo_udf_batch_context* context,
-                                                          struct ArrowArray* results,
-                                                          const struct ArrowSchema** schema, arroyo_udf_error* error) {
+ARROYO_UDF_C_ONCE static arroyo_udf_status arroyo_udf_c_run_function(
+    const arroyo_udf_c_plugin* plugin, uint32_t number, struct ArrowArray* batch,
+    const arroyo_udf_batch_context* context, struct ArrowArray* results, const struct ArrowSchema** schema,
+    arroyo_udf_error* error) {
   if (number >= plugin->descriptor->n_functions)
     return arroyo_udf_c_fail(error, ARROYO_UDF_INVALID_ARGUMENT,
                              "plugin %s has %d functions, there is no number %u", ARROYO_UDF_PLUGIN_NAME,

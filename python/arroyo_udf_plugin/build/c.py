@@ -13,10 +13,11 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from ..errors import BuildError
-from . import engines, rust, tools
+from . import engines, tools
 from .cache import BY_DEFAULT, Exports, PluginIdentity, Resolution
 
 INCLUDE = Path(__file__).resolve().parent.parent / "include"
@@ -105,6 +106,8 @@ def compile(
     command = [str(compiled), *LINK_FLAGS, "-o", str(output)]
     if _is_async(_headers_of(rule.read_text(errors="replace"))):
         runtime, exported = output.with_name("runtime.a"), output.with_name("exported.map")
+        from . import rust
+
         rust.runtime_for_c(source, runtime, how)
         exported.write_text(EXPORTED)
         command += [str(runtime), *ASYNC_FLAGS, f"-Wl,--version-script={exported}", *ASYNC_LIBRARIES]
@@ -146,6 +149,8 @@ def _runtime_inputs(source: Path) -> list[str]:
             "install Rust from https://rustup.rs",
             str(source),
         )
+    from . import rust  # here, because most sources need none of it
+
     return rust.toolchain_inputs(source)
 
 
@@ -154,7 +159,7 @@ def _compiler() -> list[str]:
 
 
 def _version(source: Path) -> str:
-    return _call(source, ["--version"]).stdout
+    return _checked(source, lambda: tools.version_of(_compiler())).stdout
 
 
 def _c_string(text: str) -> str:
@@ -162,10 +167,14 @@ def _c_string(text: str) -> str:
 
 
 def _call(source: Path, arguments: list[str]) -> subprocess.CompletedProcess[str]:
+    # HINTS expect English messages.
+    return _checked(source, lambda: tools.call([*_compiler(), *arguments], environment={"LC_ALL": "C"}))
+
+
+def _checked(source: Path, run: Callable[[], subprocess.CompletedProcess[str]]) -> subprocess.CompletedProcess[str]:
     compiler = _compiler()
     try:
-        # HINTS expect English messages.
-        done = tools.call([*compiler, *arguments], environment={"LC_ALL": "C"})
+        done = run()
     except OSError as error:
         raise BuildError(
             f"the C compiler {compiler[0]} cannot be run ({error.strerror}): install gcc or clang, or set CC",

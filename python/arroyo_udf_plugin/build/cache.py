@@ -11,7 +11,6 @@ import hashlib
 import json
 import logging
 import os
-import platform
 import re
 import shutil
 import tempfile
@@ -146,7 +145,7 @@ def artifact(source: Path, toolchain: Toolchain, how: Resolution, exports: Expor
         raise BuildError(
             "the file's name becomes the plugin's: use letters, digits and underscores, and no digit first", str(source)
         )
-    parts = [name, source.read_bytes().hex(), __version__, str(ABI_VERSION), *platform.uname()[::4]]
+    parts = [name, source.read_bytes().hex(), __version__, str(ABI_VERSION), os.uname().sysname, os.uname().machine]
     exports.check(source)
     parts += [exports.arroyo or "", exports.on_error, "no Python" if exports.no_python else ""]
     key = hashlib.sha256(json.dumps([*parts, *toolchain.inputs(source, how)]).encode()).hexdigest()

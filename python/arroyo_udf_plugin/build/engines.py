@@ -128,7 +128,7 @@ def object_file(source: Path, more: Sequence[str]) -> Path:
             raise BuildError(f"the C compiler refused the entry points of engines:\n{done.stderr}", str(source))
 
     try:
-        version = tools.call([*compiler, "--version"]).stdout
+        version = tools.version_of(compiler).stdout
     except OSError as error:
         raise BuildError(
             f"the C compiler {compiler[0]} cannot be run ({error.strerror}): install gcc or clang, or set CC",

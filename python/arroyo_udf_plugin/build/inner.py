@@ -114,7 +114,7 @@ def compiler() -> list[str]:
 
 def _compiler_version() -> list[str]:
     command = compiler()
-    return [*command, tools.call([*command, "--version"]).stdout]
+    return [*command, tools.version_of(command).stdout]
 
 
 def _libpython() -> list[str]:

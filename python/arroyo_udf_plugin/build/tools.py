@@ -6,15 +6,17 @@ command line shows it (cli/building.py).
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -83,6 +85,17 @@ def _lines(descriptor: int) -> Iterator[str]:
             break
     if rest:
         yield rest.decode(errors="replace")
+
+
+def version_of(compiler: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """What a compiler says of itself. It is asked once, unless its file changes. Raises OSError if it cannot be run."""
+    file = shutil.which(compiler[0])
+    return _version_of(tuple(compiler), None if file is None else os.stat(file).st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=8)
+def _version_of(compiler: tuple[str, ...], changed: int | None) -> subprocess.CompletedProcess[str]:
+    return call([*compiler, "--version"], environment={"LC_ALL": "C"})
 
 
 def warn(text: str) -> None:
