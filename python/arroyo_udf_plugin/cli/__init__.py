@@ -28,6 +28,7 @@ calls.py     which functions run and replay call
 files.py     the options of commands that read and write files; isolation.py: where functions run
 cache.py     what earlier builds have left
 building.py  shows what a build does
+starting.py  imports
 stopping.py  Ctrl-C and SIGTERM
 crashes.py   names the function that has crashed
 
@@ -41,6 +42,7 @@ from typing import Any
 import click
 
 from ..errors import ArroyoUdfError
+from .starting import starting
 from .stopping import stoppable
 from .telling import text_of
 
@@ -87,7 +89,8 @@ class _Group(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         module, _, name = _COMMANDS[cmd_name].partition(".")
-        command: click.Command = getattr(import_module(f".{module}", __name__), name)
+        with starting():
+            command: click.Command = getattr(import_module(f".{module}", __name__), name)
         return command
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -7,6 +7,7 @@ import click
 
 from ..build import build
 from .building import shown
+from .starting import starting
 
 FILE = click.Path(path_type=Path)
 
@@ -48,7 +49,7 @@ def command(
 
     Of a .py, also say on stderr which functions are native, which is compiled to C, and why the others are not.
     """
-    with shown():
+    with shown(), starting():
         built = build(
             source, out, arroyo=arroyo, on_error=on_error, no_python=no_python, locked=locked, offline=offline
         )

@@ -19,6 +19,7 @@ import click
 
 from .building import shown
 from .crashes import named
+from .starting import starting
 from .stopping import Stopped, drainable
 from .telling import counted, duration, failed, text_of, values
 from .view import view
@@ -150,9 +151,10 @@ def run(
         raise click.UsageError("--resume and --restore go on, and --fresh begins: leave out one of them")
     if doubles and restore is None:
         raise click.UsageError("--accept-doubles belongs to --restore: nothing else doubles rows")
-    from ..engine.execution.embedded import restore_planned, run_planned
-    from ..engine.execution.stopping import StopRequest
-    from ..engine.pipeline.explain import explained
+    with starting():
+        from ..engine.execution.embedded import restore_planned, run_planned
+        from ..engine.execution.stopping import StopRequest
+        from ..engine.pipeline.explain import explained
 
     document = _read(file, udfs)
     pipeline = _chosen(document.pipeline, checkpoints, parallelism, retain)
@@ -281,13 +283,15 @@ def schema() -> None:
 
 def _read(file: str, udfs: tuple[str, ...]) -> Document | Script:
     if file.endswith(".sql"):
-        from ..engine.planner.script import Script
+        with starting():
+            from ..engine.planner.script import Script
 
-        with shown():
+        with shown(), starting():  # it imports DataFusion
             return Script.read(file, udfs)
     if udfs:
         raise click.UsageError("--udf is for queries (.sql): an operator of a description names its plugin")
-    from ..engine.pipeline.document import Document
+    with starting():
+        from ..engine.pipeline.document import Document
 
     return Document.read(file)
 
@@ -338,7 +342,8 @@ def _chosen(pipeline: Pipeline, place: str | None, parallelism: int | None, reta
 
 @contextlib.contextmanager
 def _planned(document: Document | Script, pipeline: Pipeline) -> Iterator[Planned]:
-    from ..engine.pipeline.plan import plan
+    with starting():
+        from ..engine.pipeline.plan import plan
 
     with shown(), document.located():
         planned = plan(pipeline)

@@ -24,6 +24,7 @@ from .files import input_options, output_options
 from .isolation import where_options
 from .pipelines import either
 from .pipelines import run as run_pipeline
+from .starting import starting
 from .telling import counted, duration, failed, values
 
 if TYPE_CHECKING:
@@ -99,7 +100,8 @@ def command(
     The dead-letter file has the failed rows with all their columns and their errors. `arroyo-udf replay` runs them
     again and adds them to the output; it is also a normal INPUT.
     """
-    from ..engine.file_run import run
+    with starting():
+        from ..engine.file_run import run
 
     path, function = split(plugin)
     if written and (function is not None or columns is not None or name is not None):
@@ -218,8 +220,9 @@ def chosen(options: tuple[str, ...]) -> dict[str, Any]:
 
 def load(path: Path, validate: bool, where: Mapping[str, Any]) -> Plugin:
     """path: a plugin, or a source, which is built if it is new or has changed. where: see `where_options`."""
-    from ..build import plugin_for
-    from ..host.library import load as load_plugin
+    with starting():
+        from ..build import plugin_for
+        from ..host.library import load as load_plugin
 
     with shown():
         path = plugin_for(path)
