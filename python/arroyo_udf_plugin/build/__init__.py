@@ -12,7 +12,7 @@ tools.py                     running compilers
 metadata.py, rust_source.py  the block or comment at the head of a source
 siblings.py                  the modules that a Python source imports from its folder
 cell.py                      the source of a function that lives in a notebook
-requirements.py              the packages of a Python source, and their lock file
+requirements.py              the packages of a Python source, and their lock file; packages.py: their versions here
 native/                      functions of a Python source, compiled to C
 templates/                   the C side of a Python plugin; what `arroyo-udf new` writes
 

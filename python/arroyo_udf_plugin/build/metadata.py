@@ -11,7 +11,6 @@ async functions.
 Options have the decorator's names, or Arroyo's three. The decorator overrides the block.
 """
 
-import tomllib
 from typing import Any
 
 from ..author.options import check
@@ -59,6 +58,10 @@ def dependencies(text: str, file: str) -> tuple[int, list[str]]:
 def _script(text: str, file: str) -> tuple[int, dict[str, Any]]:
     """Line number and content of the block."""
     line, block = _block(text, file)
+    if not block:
+        return line, {}
+    import tomllib  # here, because most sources have none
+
     try:
         return line, tomllib.loads(block)
     except tomllib.TOMLDecodeError as error:

@@ -7,11 +7,7 @@ udf.py. `pip install -r` makes the same environment elsewhere; `--locked` refuse
 
 from __future__ import annotations
 
-import importlib.metadata
 from pathlib import Path
-
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.utils import canonicalize_name
 
 from ..errors import BuildError
 from . import cache, metadata
@@ -29,8 +25,10 @@ def locked(source: Path, text: str, how: Resolution) -> str:
     line, wanted = metadata.dependencies(text, str(source))
     if not wanted:
         return ""
+    from . import packages  # here, because most sources list none
+
     file = source.with_name(f"{source.stem}.requirements.txt")
-    versions = _versions(wanted, str(source), line)
+    versions = packages.versions(wanted, str(source), line)
     head = _HEAD.format(source=source.name, file=file.name)
     lock = head + "".join(f"{name}=={version}\n" for name, version in sorted(versions.items()))
     former = how.former_lock(file, source, line)
@@ -45,46 +43,3 @@ def locked(source: Path, text: str, how: Resolution) -> str:
     if former != lock:
         cache.keep_lock(file, source, lock)
     return lock
-
-
-def _versions(wanted: list[str], file: str, line: int) -> dict[str, str]:
-    """Name and version of each listed package and of their dependencies."""
-    versions: dict[str, str] = {}
-    # The requirements left to look at, each with the extras of the package that has it; None: the source has it.
-    left: list[tuple[str, frozenset[str] | None]] = [(text, None) for text in wanted]
-    seen = set(left)
-    while left:
-        text, extras = left.pop()
-        try:
-            requirement = Requirement(text)
-        except InvalidRequirement as error:
-            raise BuildError(f"dependencies has {text!r}, which does not name a package: {error}", file, line) from None
-        if not _applies(requirement, extras or frozenset()):
-            continue
-        name = canonicalize_name(requirement.name)
-        package = _installed(name)
-        if extras is None and (
-            package is None or not requirement.specifier.contains(package.version, prereleases=True)
-        ):
-            here = "it is not installed here" if package is None else f"{package.version} is installed here"
-            raise BuildError(f"needs the package {text}, and {here}: pip install {text!r}", file, line)
-        if package is None:
-            continue  # a package may lack one of its own requirements: that is not this source's problem
-        versions[name] = package.version
-        more = {(inner, frozenset(requirement.extras)) for inner in package.requires or []}
-        left += more - seen
-        seen |= more
-    return versions
-
-
-def _installed(name: str) -> importlib.metadata.Distribution | None:
-    try:
-        return importlib.metadata.distribution(name)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
-def _applies(requirement: Requirement, extras: frozenset[str]) -> bool:
-    """Whether its marker holds here, with no extra or with one of these."""
-    marker = requirement.marker
-    return marker is None or any(marker.evaluate({"extra": extra}) for extra in ["", *extras])
