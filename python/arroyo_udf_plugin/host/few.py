@@ -21,15 +21,15 @@ import pyarrow as pa
 
 Whole = Literal["uint32", "int64", "uint64"]
 
-_CODES: dict[Whole, str] = {"uint32": "I", "int64": "q", "uint64": "Q"}
+_CODES: dict[Whole | Literal["float64"], str] = {"uint32": "I", "int64": "q", "uint64": "Q", "float64": "d"}
 
 
-def numbers(values: Iterable[int], type_: Whole = "uint64") -> pa.Array:
+def numbers(values: Iterable[float], type_: Whole | Literal["float64"] = "uint64") -> pa.Array:
     made = array.array(_CODES[type_], values)
     return pa.Array.from_buffers(pa.type_for_alias(type_), len(made), [None, pa.py_buffer(made)])
 
 
-def number(value: int, type_: Whole = "uint64") -> pa.Scalar:
+def number(value: float, type_: Whole | Literal["float64"] = "uint64") -> pa.Scalar:
     return numbers([value], type_)[0]
 
 

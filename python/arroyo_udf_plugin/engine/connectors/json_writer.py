@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...errors import InvalidArgument
+from ...host import few
 from . import durations
 from .cells import JSON_VALUE, CellType, decoded
 from .json_values import as_json
@@ -175,8 +176,8 @@ class _Texts:
         texts = self._structs(items, as_pair=True) if of_pairs else self.of(items)
         is_view = "view" in str(column.type)
         valid = column.is_valid()
-        lengths = pc.if_else(valid, column.sizes if is_view else pc.list_value_length(column), 0).cast(pa.int64())
-        offsets = pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(lengths)])
+        lengths = pc.if_else(valid, column.sizes if is_view else pc.list_value_length(column), few.number(0, "int64"))
+        offsets = pa.concat_arrays([few.numbers([0], "int64"), pc.cumulative_sum(lengths)])
         lists = pa.LargeListArray.from_arrays(offsets, texts.fill_null("null"))
         return _where(valid, _joined(_large("["), pc.binary_join(lists, _large(",")), _large("]")))
 
@@ -215,15 +216,22 @@ def _floats(values: pa.DoubleArray) -> pa.Array:
     """As Python writes them, which tells them from integers. Arrow finds the same digits, and chooses between 0.00001
     and 1e-05 in another way."""
     texts, size = values.cast(_LARGE), pc.abs(values)
-    is_plain = pc.or_(pc.equal(size, 0), pc.and_(pc.greater_equal(size, 1e-4), pc.less(size, 1e16)))
+    is_middle = pc.and_(pc.greater_equal(size, _number(1e-4)), pc.less(size, _number(1e16)))
+    is_plain = pc.or_(pc.equal(size, _number(0)), is_middle)
     has_exponent = pc.match_substring_regex(texts, "e[+-][0-9]{2,}$")
-    is_whole = pc.and_(is_plain, pc.and_(pc.equal(pc.floor(values), values), pc.less(size, 2**53)))
+    is_whole = pc.and_(is_plain, pc.and_(pc.equal(pc.floor(values), values), pc.less(size, _number(2**53))))
     if pc.any(large := pc.and_(is_whole, has_exponent)).as_py():
         texts = pc.replace_with_mask(texts, large.fill_null(False), values.filter(large).cast(pa.int64()).cast(_LARGE))
     texts = pc.if_else(is_whole, pc.binary_join_element_wise(texts, _large(".0"), _large("")), texts)
     is_ours = pc.or_(is_whole, pc.equal(is_plain, pc.invert(has_exponent)))
-    others = pc.invert(is_ours.fill_null(True))
+    others = pc.and_kleene(is_ours.is_valid(), pc.invert(is_ours))
+    if not pc.any(others).as_py():
+        return texts
     return pc.replace_with_mask(texts, others, _one_by_one(values.filter(others)))
+
+
+def _number(value: float) -> pa.Scalar:
+    return few.number(value, "float64")
 
 
 def _one_by_one(column: pa.Array) -> pa.Array:
@@ -278,7 +286,7 @@ def _check_years(times: pa.Array, per_day: int) -> None:
 
 
 def _large(text: str) -> pa.Scalar:
-    return pa.scalar(text, _LARGE)
+    return few.text(text, _LARGE)
 
 
 def _joined(*pieces: Any) -> pa.Array:
@@ -287,7 +295,7 @@ def _joined(*pieces: Any) -> pa.Array:
 
 
 def _where(valid: pa.BooleanArray, texts: pa.Array) -> pa.Array:
-    return texts if valid.true_count == len(valid) else pc.if_else(valid, texts, pa.scalar(None, _LARGE))
+    return texts if valid.true_count == len(valid) else pc.if_else(valid, texts, few.null(_LARGE))
 
 
 def _marked(texts: pa.Array) -> pa.Array:
