@@ -317,6 +317,15 @@ impl State {
 
     /// An attempt has ended. The caller keeps the time.
     pub(super) fn end(&mut self, now: u64, token: Token, outcome: Outcome<Value>) -> bool {
+        let counts = self.end_untold(now, token, outcome);
+        if self.has_results() {
+            self.tell_soon();
+        }
+        counts
+    }
+
+    /// As `end`, but the host is not told of it soon.
+    pub(super) fn end_untold(&mut self, now: u64, token: Token, outcome: Outcome<Value>) -> bool {
         self.note_end(token);
         let says_something = matches!(outcome, Outcome::Value(_) | Outcome::Error(_));
         let counts = match &mut self.remote {
@@ -324,9 +333,6 @@ impl State {
             None => self.machine.end(now, token, outcome),
         };
         self.discarded += u64::from(says_something && !counts);
-        if self.has_results() {
-            self.tell_soon();
-        }
         counts
     }
 }

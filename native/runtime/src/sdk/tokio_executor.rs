@@ -5,7 +5,7 @@
 //! after another, so a row costs no task of its own, and little surrounds the author's future. The dispatcher opens slots
 //! while there are attempts to start, at most doubling them from turn to turn, because a function that hardly waits needs
 //! few. It makes slots give up cancelled attempts (the machine decides on timeouts, R6), and tells the host of results once
-//! a turn. A slot that finds nothing to do ends.
+//! a turn. A slot that finds nothing to do ends. Rows that end at once need no attempts: a slot calls stretches of them.
 //!
 //! All slots are one task, so nothing of a handle runs while one of its functions computes. Such a function belongs in
 //! `#[udf(blocking)]` or tokio's `spawn_blocking`.
@@ -19,18 +19,18 @@ use super::function::Function;
 use super::types::Return;
 use crate::abi;
 use crate::arrow::Batch;
-use crate::batch_context::{BatchContext, Key};
-use crate::call_info::{key_of, CallInfo};
+use crate::call_info::CallInfo;
 use crate::failure::Failure;
 use crate::forks;
 use crate::limits::{CLOSE_TIME, INIT_TIME};
 use crate::machine::{Outcome, Token};
 use crate::panics::{self, catch_future};
-use crate::runtime::{After, Attempt, Executor, Orders, Runtime, Seat, TimeSlice};
+use crate::runtime::{After, Ahead, Attempt, Executor, Orders, Runtime, Seat, Stretch, TimeSlice};
 use crate::sync::Unpoisoned;
 use crate::threads;
-use crate::value;
+use crate::value::Value;
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use std::cell::UnsafeCell;
 use std::collections::HashSet;
 use std::future::Future;
 use std::marker::PhantomData;
@@ -155,37 +155,36 @@ where
     F: Future<Output = R> + Send + 'static,
     C: Fn(A) -> F + Send + Sync + 'static,
 {
-    let runtime = &shared.runtime;
     let mut slots = FuturesUnordered::new();
     let mut orders = Orders::default();
     loop {
-        runtime.begin_turn(&mut orders);
+        shared.with_rows(|rows| rows.begin_turn(&mut orders));
         if !orders.cancelled.is_empty() {
             let cancelled: HashSet<Token> = orders.cancelled.drain(..).collect();
             Pin::new(&mut slots).iter_pin_mut().for_each(|slot: Pin<&mut Slot<'_, A, F, C>>| slot.cancel(&cancelled));
         }
         for stuck in orders.stuck.drain(..) {
-            runtime.report_stuck(stuck.id, "");
+            shared.runtime.report_stuck(stuck.id, "");
         }
         shared.slice.begin();
         let mut may_open = slots.len().max(1);
-        while may_open > 0 {
-            let Some(attempt) = runtime.next() else { break };
-            may_open -= 1;
-            slots.extend(shared.begin(attempt).map(|call| Slot::new(&shared, call)));
-        }
-        std::future::poll_fn(|context| {
+        std::future::poll_fn(|context| loop {
             while let Poll::Ready(Some(())) = slots.poll_next_unpin(context) {}
-            Poll::Ready(())
+            if may_open == 0 || !shared.slice.has_time() || !shared.with_rows(|rows| rows.can_start()) {
+                return Poll::Ready(());
+            }
+            may_open -= 1;
+            slots.push(Slot::new(&shared));
         })
         .await;
         shared.news.store(false, Ordering::Relaxed);
-        match runtime.end_turn() {
+        match shared.with_rows(Ahead::end_turn) {
             After::Settled => break,
             After::Again => tokio::task::yield_now().await, // for other handles, and tasks that calls have spawned
             After::Asleep => {
                 let mut woken = pin!(woken.notified());
                 std::future::poll_fn(|context| {
+                    shared.with_rows(Ahead::go_on);
                     while let Poll::Ready(Some(())) = slots.poll_next_unpin(context) {}
                     if shared.news.load(Ordering::Relaxed) {
                         return Poll::Ready(());
@@ -201,7 +200,8 @@ where
 /// What the slots of a handle share. One task polls them, so one after another.
 struct Shared<A, C> {
     function: &'static Function,
-    runtime: Seat,
+    runtime: Arc<Runtime>,
+    rows: UnsafeCell<Ahead>,
     call: C,
     /// Rows have ended, and the host does not know yet.
     news: AtomicBool,
@@ -209,19 +209,21 @@ struct Shared<A, C> {
     arguments: PhantomData<fn(A)>,
 }
 
-/// The part of an attempt that its call needs. (Each running row has one.)
-struct Named {
-    token: Token,
-    id: u64,
-    attempt: u16,
-    deadline: u64,
-    key: Key,
-    context: Option<Arc<BatchContext>>,
-}
+// SAFETY: all but `rows` may be shared; `rows` is used by the dispatcher alone, and by its slots as it polls them.
+unsafe impl<A, C: Sync> Sync for Shared<A, C> {}
 
-impl Named {
-    fn info(&self) -> CallInfo {
-        CallInfo::of(self.id, self.attempt, self.deadline, self.key, self.context.as_ref())
+impl<A, C> Shared<A, C> {
+    fn new(function: &'static Function, seat: Seat, call: C) -> Self {
+        let runtime = Arc::clone(seat.runtime());
+        let (rows, news) = (UnsafeCell::new(Ahead::new(seat)), AtomicBool::new(false));
+        Shared { function, runtime, rows, call, news, slice: TimeSlice::new(TURN), arguments: PhantomData }
+    }
+
+    /// Uses the rows of the seat. `body` runs no code of the author's, and does not come back here.
+    #[inline]
+    fn with_rows<T>(&self, body: impl FnOnce(&mut Ahead) -> T) -> T {
+        // SAFETY: the dispatcher and its slots are one task, so nobody else comes here meanwhile, nor does `body`.
+        body(unsafe { &mut *self.rows.get() })
     }
 }
 
@@ -232,73 +234,162 @@ where
     F: Future<Output = R>,
     C: Fn(A) -> F,
 {
-    fn new(function: &'static Function, runtime: Seat, call: C) -> Self {
-        let news = AtomicBool::new(false);
-        Shared { function, runtime, call, news, slice: TimeSlice::new(TURN), arguments: PhantomData }
-    }
-
     /// Reports an attempt; returns the next. A slot that has waited may take one even when the time slice is over.
-    fn end(&self, token: Token, outcome: Outcome<value::Value>, has_waited: bool) -> Option<Attempt> {
+    fn end(&self, token: Token, outcome: Outcome<Value>, has_waited: bool) -> Option<Attempt> {
         self.news.store(true, Ordering::Relaxed);
-        if has_waited || self.slice.has_time() {
-            self.runtime.end_and_next(token, outcome)
-        } else {
-            self.runtime.end(token, outcome);
+        let takes_next = has_waited || self.slice.has_time();
+        self.with_rows(|rows| {
+            if !has_waited {
+                rows.ended_at_once();
+            }
+            if takes_next {
+                return rows.end_and_next(token, outcome);
+            }
+            rows.end(token, outcome);
             None
+        })
+    }
+
+    /// Starts calls until one waits, of the attempt `next` first. None: there is none to start in this turn.
+    fn go_on(&self, mut next: Option<Attempt>, mut future: Pin<&mut Option<F>>, context: &mut Context<'_>) -> Option<Waiting> {
+        loop {
+            while let Some(attempt) = next {
+                let info = self.with_rows(|rows| rows.call_info_of(&attempt));
+                match self.begin(&attempt.batch, attempt.row, &info, future.as_mut(), context) {
+                    Poll::Pending => return Some(Waiting::new(attempt.token, info)),
+                    Poll::Ready(outcome) => next = self.end(attempt.token, outcome, false),
+                }
+            }
+            if !self.slice.has_time() {
+                return None;
+            }
+            if let Some(stretch) = self.with_rows(Ahead::take_stretch) {
+                let waiting = self.run_stretch(stretch, future.as_mut(), context);
+                if waiting.is_some() {
+                    return waiting;
+                }
+            } else {
+                next = Some(self.with_rows(Ahead::next_attempt)?);
+            }
         }
     }
 
-    /// Calls the function for the first attempt that needs a call: this one, or one of the next.
-    fn begin(&self, mut attempt: Attempt) -> Option<(Named, F)> {
-        loop {
-            self.slice.count_row();
-            let Attempt { token, id, attempt: number, deadline, .. } = attempt;
-            let key = key_of(self.runtime.lineage(), id, &attempt.batch, attempt.row);
-            let named = Named { token, id, attempt: number, deadline, key, context: attempt.batch.traced().cloned() };
-            let arguments = arguments::<A>(&attempt.batch, attempt.row);
-            // The function owns its arguments: the batch lives no longer than its rows need it.
-            drop(attempt);
-            let outcome = match arguments {
-                Ok(Some(arguments)) => match named.info().within(|| panics::catch(|| (self.call)(arguments))) {
-                    Ok(future) => return Some((named, future)),
-                    Err(text) => Outcome::Error(text.into()),
-                },
-                Ok(None) => Outcome::Value(value::Value::Null),
-                Err((number, text)) => Outcome::Error(self.function.unreadable(number, &text).into()),
-            };
-            attempt = self.end(token, outcome, false)?;
+    /// Starts the calls of a stretch, until one waits or no more may start.
+    fn run_stretch(&self, mut stretch: Stretch, mut future: Pin<&mut Option<F>>, context: &mut Context<'_>) -> Option<Waiting> {
+        self.news.store(true, Ordering::Relaxed);
+        while let Some(row) = stretch.row().filter(|_| self.slice.has_time()) {
+            let info = self.with_rows(|rows| rows.call_info(&stretch));
+            match self.begin(&stretch.batch, row, &info, future.as_mut(), context) {
+                Poll::Pending => {
+                    let token = self.with_rows(|rows| rows.end_stretch(&stretch, true));
+                    return token.map(|token| Waiting::new(token, info));
+                }
+                Poll::Ready(outcome) => self.with_rows(|rows| rows.end_in_stretch(&mut stretch, outcome)),
+            }
+        }
+        self.with_rows(|rows| rows.end_stretch(&stretch, false));
+        None
+    }
+
+    /// Calls the function for a row. Its future stays in `future` until it has returned.
+    fn begin(
+        &self,
+        batch: &Batch,
+        row: usize,
+        info: &CallInfo,
+        future: Pin<&mut Option<F>>,
+        context: &mut Context<'_>,
+    ) -> Poll<Outcome<Value>> {
+        self.slice.count_row();
+        match arguments::<A>(batch, row) {
+            Ok(Some(arguments)) => self.poll(info, future, context, |future| future.set(Some((self.call)(arguments)))),
+            Ok(None) => Poll::Ready(Outcome::Value(Value::Null)),
+            Err((number, text)) => Poll::Ready(Outcome::Error(self.function.unreadable(number, &text).into())),
         }
     }
+
+    /// Polls a call, after `first`, as a part of which panics count, too. Without a future it was cancelled.
+    #[inline]
+    fn poll(
+        &self,
+        info: &CallInfo,
+        mut future: Pin<&mut Option<F>>,
+        context: &mut Context<'_>,
+        first: impl FnOnce(&mut Pin<&mut Option<F>>),
+    ) -> Poll<Outcome<Value>> {
+        let mut outcome = None;
+        let polled = info.within(|| {
+            panics::catch(|| {
+                first(&mut future);
+                let polled = match future.as_mut().as_pin_mut() {
+                    Some(future) => future.poll(context).map(|returned| self.function.outcome(returned)),
+                    None => Poll::Ready(Outcome::Cancelled),
+                };
+                forks::end_stray(|| match &polled {
+                    Poll::Ready(Outcome::Error(text)) => Some(text),
+                    _ => None,
+                });
+                polled.map(|returned| {
+                    outcome = Some(returned);
+                    // Before the attempt is reported, because the future may hold things that the Context closes.
+                    future.set(None);
+                })
+            })
+        });
+        match (polled, outcome) {
+            (Ok(Poll::Pending), _) => Poll::Pending,
+            (Ok(Poll::Ready(())), outcome) => Poll::Ready(outcome.unwrap_or(Outcome::Cancelled)),
+            (Err(text), Some(_)) => Poll::Ready(when_dropped(&text)),
+            (Err(text), None) => {
+                forks::end_stray(|| Some(&text));
+                let dropped = info.within(|| panics::catch(|| future.set(None)));
+                Poll::Ready(dropped.map_or_else(|text| when_dropped(&text), |()| Outcome::Error(text.into())))
+            }
+        }
+    }
+}
+
+#[cold]
+fn when_dropped(text: &str) -> Outcome<Value> {
+    Outcome::Error(format!("{text}, when its future was dropped").into())
 }
 
 /// Runs attempts until there is none to start in this turn.
 struct Slot<'s, A, F, C> {
     shared: &'s Shared<A, C>,
-    attempt: Named,
-    /// The attempt's call. Pinned.
+    /// The call that waits. Each running row has one.
+    waiting: Option<Waiting>,
+    /// Of that call. Pinned.
     future: Option<F>,
-    /// Makes the task poll this slot. None: no future of it has waited.
+    /// Makes the task poll this slot.
     waker: Option<Waker>,
-    /// The future has waited.
-    has_waited: bool,
-    /// The slot must give the attempt up.
-    cancelled: bool,
+}
+
+struct Waiting {
+    token: Token,
+    info: CallInfo,
+    /// The slot must give it up.
+    is_cancelled: bool,
+}
+
+impl Waiting {
+    fn new(token: Token, info: CallInfo) -> Waiting {
+        Waiting { token, info, is_cancelled: false }
+    }
 }
 
 impl<'s, A, F, C> Slot<'s, A, F, C> {
-    fn new(shared: &'s Shared<A, C>, (attempt, future): (Named, F)) -> Self {
-        Slot { shared, attempt, future: Some(future), waker: None, has_waited: false, cancelled: false }
+    fn new(shared: &'s Shared<A, C>) -> Self {
+        Slot { shared, waiting: None, future: None, waker: None }
     }
 
     /// Makes the slot give up its attempt, if that is among `cancelled`.
     fn cancel(self: Pin<&mut Self>, cancelled: &HashSet<Token>) {
         // SAFETY: the future stays where it is.
         let this = unsafe { self.get_unchecked_mut() };
-        if cancelled.contains(&this.attempt.token) {
-            this.cancelled = true;
-            if let Some(waker) = &this.waker {
-                waker.wake_by_ref(); // without one, its first poll is still to come
-            }
+        if let Some(waiting) = this.waiting.as_mut().filter(|waiting| cancelled.contains(&waiting.token)) {
+            waiting.is_cancelled = true;
+            this.waker.iter().for_each(Waker::wake_by_ref);
         }
     }
 }
@@ -315,43 +406,33 @@ where
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         // SAFETY: `future` is not moved out of: it is polled through a Pin, and dropped in its place. The other fields are
         // not pinned.
-        let Slot { shared, attempt, future, waker, has_waited, cancelled } = unsafe { self.get_unchecked_mut() };
+        let Slot { shared, waiting, future, waker } = unsafe { self.get_unchecked_mut() };
         // SAFETY: as above; this is the only reference to it.
         let mut future = unsafe { Pin::new_unchecked(future) };
-        loop {
-            let info = attempt.info();
-            let poll = || match future.as_mut().as_pin_mut() {
-                Some(future) if !*cancelled => future.poll(context).map(|returned| shared.function.outcome(returned)),
-                _ => Poll::Ready(Outcome::Cancelled),
-            };
-            let polled = info.within(|| panics::catch(poll));
-            forks::end_stray(|| match &polled {
-                Ok(Poll::Ready(Outcome::Error(text))) => Some(text),
-                Ok(_) => None,
-                Err(text) => Some(text),
-            });
-            let outcome = match polled {
-                Ok(Poll::Pending) => {
-                    *has_waited = true;
-                    match waker {
-                        Some(known) => known.clone_from(context.waker()),
-                        none => *none = Some(context.waker().clone()),
-                    }
-                    return Poll::Pending;
+        let mut next = None;
+        if let Some(Waiting { token, info, is_cancelled }) = waiting {
+            let polled = shared.poll(info, future.as_mut(), context, |future| {
+                if *is_cancelled {
+                    future.set(None);
                 }
-                Ok(Poll::Ready(outcome)) => outcome,
-                Err(text) => Outcome::Error(text.into()),
-            };
-            // Before the attempt is reported, because the future may hold things that the Context closes.
-            let dropped = info.within(|| panics::catch(|| future.set(None)));
-            let outcome = dropped.map_or_else(|text| Outcome::Error(format!("{text}, when its future was dropped").into()), |()| outcome);
-            let next = shared.end(attempt.token, outcome, *has_waited);
-            (*has_waited, *cancelled) = (false, false);
-            let Some((named, call)) = next.and_then(|next| shared.begin(next)) else { return Poll::Ready(()) };
-            *attempt = named;
-            future.set(Some(call));
+            });
+            let Poll::Ready(outcome) = polled else { return wait(waker, context) };
+            next = shared.end(*token, outcome, true);
+        }
+        *waiting = shared.go_on(next, future, context);
+        match waiting {
+            Some(_) => wait(waker, context),
+            None => Poll::Ready(()),
         }
     }
+}
+
+fn wait(waker: &mut Option<Waker>, context: &Context<'_>) -> Poll<()> {
+    match waker {
+        Some(known) => known.clone_from(context.waker()),
+        none => *none = Some(context.waker().clone()),
+    }
+    Poll::Pending
 }
 
 /// The arguments of a row; None if a null keeps the function from being called (F3).
