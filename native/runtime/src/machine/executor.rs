@@ -62,7 +62,7 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
             generation,
             id: self.rows[first].id,
             row: Some(first),
-            others: further.iter().copied().map(Some).collect(),
+            others: if further.is_empty() { Box::default() } else { further.iter().copied().map(Some).collect() },
             state: AttemptState::Open,
             link: Link::at(timeout),
         });
@@ -70,19 +70,22 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
         if self.sharing.is_some() {
             self.note_attempt(now, first, &further);
         }
-        let in_flight = self.in_flight();
-        if let Some(adaptive) = &mut self.adaptive {
-            adaptive.begin(now, slot, in_flight);
+        if self.adaptive.is_some() {
+            let in_flight = self.in_flight();
+            self.adaptive.iter_mut().for_each(|adaptive| adaptive.begin(now, slot, in_flight));
         }
-        let FurtherRow { id, attempt, batch, row } = self.run(first, slot);
-        let mut deadline = self.deadline(first);
-        let mut others = Vec::with_capacity(further.len());
-        for row in further {
-            deadline = deadline.max(self.deadline(row));
-            others.push(self.run(row, slot));
+        let (FurtherRow { id, attempt, batch, row }, mut deadline) = self.run(first, slot);
+        let mut others = Box::default();
+        if !further.is_empty() {
+            let run = |row| {
+                let (row, its_deadline) = self.run(row, slot);
+                deadline = deadline.max(its_deadline);
+                row
+            };
+            others = further.into_iter().map(run).collect();
         }
         let token = Token { slot, generation };
-        Start { token, id, attempt, deadline: timeout.min(deadline), row_deadline: deadline, batch, row, others: others.into() }
+        Start { token, id, attempt, deadline: timeout.min(deadline), row_deadline: deadline, batch, row, others }
     }
 
     /// The open attempts that time out by `now`, unless their calls began later than they started ([`Machine::call_began`]).
@@ -105,7 +108,7 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
     /// discarded (R6). For a micro-batch, this means that it failed as a whole: it is split.
     pub fn end(&mut self, now: u64, token: Token, outcome: Outcome<V>) -> bool {
         self.now = now;
-        let Some(Ended { row, others, state }) = self.close(token) else { return false };
+        let Some(AttemptRecord { row, others, state, .. }) = self.close(token) else { return false };
         // An error that is not retried is an answer.
         let failed = self.settings.retry.errors && matches!(outcome, Outcome::Error(_));
         self.adapt(now, token.slot, state, failed);
@@ -129,7 +132,7 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
     /// The attempt of a micro-batch has ended with an outcome for each of its rows, in their order in `Start`.
     pub fn end_rows(&mut self, now: u64, token: Token, outcomes: impl IntoIterator<Item = Outcome<V>>) {
         self.now = now;
-        let Some(Ended { row, others, state }) = self.close(token) else { return };
+        let Some(AttemptRecord { row, others, state, .. }) = self.close(token) else { return };
         self.adapt(now, token.slot, state, false);
         for (row, outcome) in std::iter::once(row).chain(others.iter().copied()).zip(outcomes) {
             let outcome = if state == AttemptState::Open { outcome } else { Outcome::Cancelled };

@@ -46,6 +46,7 @@ pub struct List {
 }
 
 impl List {
+    #[inline]
     pub fn push<T: Linked>(&mut self, records: &mut Slab<T>, key: u32) {
         let at = records[key].link().at;
         let (mut before, mut behind) = (self.last, None);
@@ -63,6 +64,7 @@ impl List {
         }
     }
 
+    #[inline]
     pub fn remove<T: Linked>(&mut self, records: &mut Slab<T>, key: u32) {
         let Link { before, behind, .. } = *records[key].link();
         match before.key() {

@@ -274,13 +274,6 @@ enum AttemptState {
     Stuck,
 }
 
-/// What is left of an attempt that has ended.
-struct Ended {
-    row: Option<u32>,
-    others: Box<[Option<u32>]>,
-    state: AttemptState,
-}
-
 impl AttemptRecord {
     fn waiting(&self) -> impl Iterator<Item = u32> + '_ {
         self.row.iter().chain(self.others.iter().flatten()).copied()

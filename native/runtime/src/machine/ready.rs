@@ -36,6 +36,7 @@ impl<V: Weigh> ReadyRows<V> {
         self.rows.is_empty()
     }
 
+    #[inline]
     pub fn push(&mut self, batch: u32, row: Finished<V>) {
         self.bytes += bytes(&row);
         self.rows.push_back(row);

@@ -43,17 +43,13 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
         Some(since.saturating_add(wait))
     }
 
-    /// When a row times out, whatever its attempt does; u64::MAX: never.
-    pub(super) fn deadline(&self, row: u32) -> u64 {
-        self.batches[self.rows[row].batch].deadline
-    }
-
     pub(super) fn row_bytes(&self, row: u32) -> u64 {
         self.batches[self.rows[row].batch].row_bytes
     }
 
     /// Takes the next row: one whose pause is over, else one that has not started (and, if rows share calls, has been looked
     /// up).
+    #[inline]
     pub(super) fn next_row(&mut self) -> Option<u32> {
         let row = match self.due.pop_front() {
             Some(DueRow { row: (row, _), .. }) => {
@@ -73,7 +69,9 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
                 row
             }
         };
-        self.waiting_bytes -= self.row_bytes(row);
+        if self.settings.gather.is_some() {
+            self.waiting_bytes -= self.row_bytes(row);
+        }
         Some(row)
     }
 
@@ -97,6 +95,7 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
     }
 
     /// Takes the first row that has not started from its span.
+    #[inline]
     pub(super) fn next_queued(&mut self) -> Option<(u32, u64)> {
         let span = self.spans.front_mut()?;
         let taken = (span.batch, span.from);
@@ -108,6 +107,7 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
     }
 
     /// Takes the rows of the next part that still wait: returns the first and puts the others into `further`.
+    #[inline]
     pub(super) fn next_part(&mut self, further: &mut Vec<u32>) -> Option<u32> {
         while let Some(part) = self.parts.pop_front() {
             let waits = |&(row, id): &RowKey| self.rows.get(row).is_some_and(|r| r.id == id && matches!(r.stage, Stage::Split));
@@ -124,6 +124,7 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
     }
 
     /// Takes further rows for the attempt whose first row is `first`.
+    #[inline]
     pub(super) fn gather(&mut self, first: u32, further: &mut Vec<u32>) {
         let Some(gather) = self.settings.gather else { return };
         let mut bytes = self.row_bytes(first);
@@ -155,31 +156,31 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
         }
     }
 
-    /// Moves a row into attempt `slot`.
+    /// Moves a row into attempt `slot`. The answer includes when the row times out, whatever the attempt does; u64::MAX: never.
     #[inline]
-    pub(super) fn run(&mut self, row: u32, slot: u32) -> FurtherRow<B> {
+    pub(super) fn run(&mut self, row: u32, slot: u32) -> (FurtherRow<B>, u64) {
         let record = &mut self.rows[row];
         record.attempts += u16::from(!matches!(record.stage, Stage::Split));
         record.stage = Stage::Running(slot);
-        let BatchRecord { payload, first_id, .. } = &self.batches[record.batch];
-        FurtherRow { id: record.id, attempt: record.attempts, batch: payload.clone(), row: (record.id - first_id) as usize }
+        let BatchRecord { payload, first_id, deadline, .. } = &self.batches[record.batch];
+        let row = (record.id - first_id) as usize;
+        (FurtherRow { id: record.id, attempt: record.attempts, batch: payload.clone(), row }, *deadline)
     }
 
     /// Removes an attempt that has ended; None: the token is stale.
-    pub(super) fn close(&mut self, token: Token) -> Option<Ended> {
+    #[inline]
+    pub(super) fn close(&mut self, token: Token) -> Option<AttemptRecord> {
         let state = self.attempts.get(token.slot).filter(|a| a.generation == token.generation)?.state;
         match state {
             AttemptState::Open => self.open.remove(&mut self.attempts, token.slot),
             AttemptState::Cancelled => self.ending.remove(&mut self.attempts, token.slot),
             AttemptState::Stuck => self.counts.stuck -= 1,
         }
-        let attempt = &mut self.attempts[token.slot];
-        let ended = Ended { row: attempt.row, others: std::mem::take(&mut attempt.others), state };
-        self.attempts.remove(token.slot);
-        Some(ended)
+        Some(self.attempts.remove(token.slot))
     }
 
     /// The attempt that a row waited for has ended. True: the outcome counts.
+    #[inline]
     pub(super) fn settle(&mut self, now: u64, row: u32, outcome: Outcome<V>) -> bool {
         let counts = matches!(self.rows[row].stage, Stage::Running(_));
         self.rows[row].stage = Stage::Between;
@@ -195,6 +196,7 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
     }
 
     /// Makes the record of a row whose turn has come.
+    #[inline]
     pub(super) fn begin(&mut self, batch: u32, index: u64) -> u32 {
         let BatchRecord { first_id, deadline, .. } = self.batches[batch];
         let row = self.rows.insert(|| Row {
@@ -265,6 +267,7 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
     }
 
     /// Ends a row in any stage; cancels its attempt if no other row waits for it. Rows that share its call may end, too.
+    #[inline]
     pub(super) fn end_row(&mut self, now: u64, row: u32, outcome: Outcome<V>) {
         if self.rows[row].call == NO_CALL {
             self.end_alone(now, row, outcome);
@@ -329,7 +332,15 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
     }
 
     /// Hands on rows that ended before they started and have come to the front.
+    #[inline]
     pub(super) fn pass_by(&mut self) {
+        if self.spans.front().is_some_and(|span| span.fate != Fate::Start) {
+            self.hand_on_not_started();
+        }
+    }
+
+    #[cold]
+    fn hand_on_not_started(&mut self) {
         if self.settings.ordered && self.stretch.is_some() {
             return; // its rows come first
         }
@@ -347,6 +358,7 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
     }
 
     /// Hands on what has come to the front. Must follow every change, except a start, which ends nothing.
+    #[inline]
     pub(super) fn advance(&mut self) {
         self.skip_stale_due();
         self.skip_stale_next();
@@ -360,9 +372,9 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
     }
 
     /// Makes a row that has ended ready for a drain.
+    #[inline]
     fn publish(&mut self, row: u32, outcome: Outcome<V>) {
-        let Row { id, batch, attempts, .. } = self.rows[row];
-        self.rows.remove(row);
+        let Row { id, batch, attempts, .. } = self.rows.remove(row);
         self.ready.push(batch, Finished { id, attempts, outcome });
     }
 }

@@ -10,7 +10,7 @@ const CHUNK: usize = 256;
 
 #[derive(Debug)]
 pub struct Slab<T> {
-    chunks: Vec<Box<[Option<T>]>>,
+    chunks: Vec<Box<[Option<T>; CHUNK]>>,
     /// Places that were ever used.
     used: usize,
     free: Vec<u32>,
@@ -35,24 +35,28 @@ impl<T> Slab<T> {
     #[cold]
     fn next_place(&mut self) -> u32 {
         if self.used == self.chunks.len() * CHUNK {
-            self.chunks.push(std::iter::repeat_with(|| None).take(CHUNK).collect());
+            let chunk: Box<[Option<T>]> = std::iter::repeat_with(|| None).take(CHUNK).collect();
+            let Ok(chunk) = chunk.try_into() else { unreachable!("it has this length") };
+            self.chunks.push(chunk);
         }
         self.used += 1;
         self.used as u32 - 1
     }
 
-    /// Drops a record in place. Panics if there is none: a mistake of the caller.
-    pub fn remove(&mut self, key: u32) {
-        let entry = &mut self.chunks[key as usize / CHUNK][key as usize % CHUNK];
-        assert!(entry.is_some(), "a record under this key");
-        *entry = None;
+    /// Takes a record out. Panics if there is none: a mistake of the caller.
+    #[inline]
+    pub fn remove(&mut self, key: u32) -> T {
+        let record = self.chunks[key as usize / CHUNK][key as usize % CHUNK].take().expect("a record under this key");
         self.free.push(key);
+        record
     }
 
+    #[inline]
     pub fn get(&self, key: u32) -> Option<&T> {
         self.chunks.get(key as usize / CHUNK)?[key as usize % CHUNK].as_ref()
     }
 
+    #[inline]
     pub fn get_mut(&mut self, key: u32) -> Option<&mut T> {
         self.chunks.get_mut(key as usize / CHUNK)?[key as usize % CHUNK].as_mut()
     }
@@ -73,12 +77,14 @@ impl<T> Slab<T> {
 
 impl<T> Index<u32> for Slab<T> {
     type Output = T;
+    #[inline]
     fn index(&self, key: u32) -> &T {
         self.chunks[key as usize / CHUNK][key as usize % CHUNK].as_ref().expect("a record under this key")
     }
 }
 
 impl<T> IndexMut<u32> for Slab<T> {
+    #[inline]
     fn index_mut(&mut self, key: u32) -> &mut T {
         self.chunks[key as usize / CHUNK][key as usize % CHUNK].as_mut().expect("a record under this key")
     }

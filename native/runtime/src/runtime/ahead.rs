@@ -194,8 +194,7 @@ impl Ahead {
     pub fn end_and_next(&mut self, token: Token, outcome: Outcome<Value>) -> Option<Attempt> {
         let now = self.end_time();
         if self.is_alone && self.taken.is_empty() && !self.takes_stretch() {
-            self.take_rows(now, Some((token, outcome)));
-            return self.begin_taken(now);
+            return self.end_and_take(now, token, outcome);
         }
         self.end_at(now, token, outcome);
         if self.takes_stretch() {
@@ -207,14 +206,8 @@ impl Ahead {
     #[inline]
     fn next_at(&mut self, now: u64) -> Option<Attempt> {
         if self.taken.is_empty() {
-            self.take_rows(now, None);
+            self.take_rows(now);
         }
-        self.begin_taken(now)
-    }
-
-    /// The next of the rows that were taken begins.
-    #[inline]
-    fn begin_taken(&mut self, now: u64) -> Option<Attempt> {
         let (place, mut attempt) = self.taken.pop_front()?;
         self.call_begins();
         if let (Some(timeout), Some(place)) = (self.timeout, place) {
@@ -223,6 +216,30 @@ impl Ahead {
             attempt.deadline = attempt.row_deadline.min(since.saturating_add(timeout));
         }
         Some(attempt)
+    }
+
+    /// Reports an attempt and takes the next under one lock: most calls suspend, and so there is room for one row at a time.
+    fn end_and_take(&mut self, now: u64, token: Token, outcome: Outcome<Value>) -> Option<Attempt> {
+        let mut state = self.seat.lock();
+        state.break_off(); // a call that runs an event loop of its own comes here while its row is in hand
+        state.take_outcomes();
+        let now = state.not_back(now);
+        state.end_untold(now, token, outcome);
+        let begins = now + tick(); // when the call begins is known to a tick
+        let mut attempt = state.start(now, begins, self.seat.number());
+        if attempt.is_none() {
+            self.seat.take_in(&mut state);
+            attempt = state.start(now, begins, self.seat.number());
+        }
+        if state.has_results() {
+            // The end of the turn tells the host, unless a call begins before.
+            self.is_untold = self.in_turn && attempt.is_none();
+            if !self.is_untold {
+                state.tell_soon();
+            }
+        }
+        self.seat.keep_time(&mut state);
+        attempt
     }
 
     #[inline]
@@ -285,21 +302,20 @@ impl Ahead {
         self.seat.keep_time(&mut state);
     }
 
-    /// Takes rows `lately`, and reports an attempt under the same lock. Where others are free for rows, it matters how long the
-    /// last ones took, and the clock is read.
-    fn take_rows(&mut self, lately: u64, ended: Option<(Token, Outcome<Value>)>) {
+    /// Takes rows `lately`. Where others are free for rows, it matters how long the last ones took, and the clock is read.
+    fn take_rows(&mut self, lately: u64) {
         let is_exact = !self.is_alone;
         let now = if is_exact { now() } else { lately };
-        self.take_at(now, is_exact, next_rows(self.rows, now.saturating_sub(self.took)), ended);
+        self.take_at(now, is_exact, next_rows(self.rows, now.saturating_sub(self.took)));
     }
 
     #[cfg(all(test, not(loom)))]
     pub(super) fn take(&mut self, now: u64, rows: u64) {
-        self.take_at(now, true, rows, None);
+        self.take_at(now, true, rows);
     }
 
     /// Takes a fair part of the rows that may start, `rows` at most: others may be free for the rest.
-    fn take_at(&mut self, now: u64, is_exact: bool, rows: u64, ended: Option<(Token, Outcome<Value>)>) {
+    fn take_at(&mut self, now: u64, is_exact: bool, rows: u64) {
         let took = std::mem::replace(&mut self.took, now);
         self.rows = rows;
         let mut state = self.seat.lock();
@@ -313,10 +329,6 @@ impl Ahead {
             state.take_outcomes();
         }
         let now = state.not_back(now);
-        let has_ended = ended.is_some();
-        if let Some((token, outcome)) = ended {
-            state.end_untold(now, token, outcome);
-        }
         state.begin_calls(seat, took);
         let allowed = u64::from(state.machine.settings().allowed_in_flight) / shares;
         let waiting = state.remote.as_ref().map_or_else(|| state.machine.queued(), |remote| remote.waiting());
@@ -327,13 +339,6 @@ impl Ahead {
             let Some(attempt) = state.start(now, begins, seat) else { break };
             state.seats[seat].taken.push(attempt.token);
             self.taken.push_back((Some(place), attempt));
-        }
-        if has_ended && state.has_results() {
-            // The end of the turn tells the host, unless a call begins before.
-            self.is_untold = self.in_turn && self.taken.is_empty();
-            if !self.is_untold {
-                state.tell_soon();
-            }
         }
         self.seat.keep_time(&mut state);
         self.seat.wake_for_more(state);
