@@ -13,7 +13,7 @@ use host::started::{numbers, options, Started};
 use host::{batch, error, functions, no_error, number, text, value, Row, NULL, TABLE};
 use proptest::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{mpsc, Arc, OnceLock};
+use std::sync::{mpsc, Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 #[udf]
@@ -401,6 +401,54 @@ fn batches_that_a_busy_executor_has_not_seen_count() {
     assert_eq!(started.stop(abi::DRAIN, 60), abi::OK);
     assert_eq!(send(31, 1), abi::INVALID_STATE);
     assert_eq!(started.drain(1), [(30, value(30))]);
+}
+
+static HALFWAY: std::sync::Barrier = std::sync::Barrier::new(2);
+static ONWARD: std::sync::Barrier = std::sync::Barrier::new(2);
+static CALLED: Mutex<Vec<i64>> = Mutex::new(Vec::new());
+
+#[udf(timeout = "1h")]
+async fn strides(_own: Arc<OwnThread>, x: i64) -> Result<i64, String> {
+    CALLED.lock().expect("no test panics with it").push(x);
+    match x % 10 {
+        _ if x == 40 => {
+            HALFWAY.wait();
+            ONWARD.wait();
+        }
+        3 => panic!("a three"),
+        7 => return Err("a seven".into()),
+        8 if x > 40 => tokio::task::yield_now().await,
+        _ => {}
+    }
+    Ok(x)
+}
+
+/// R1, R5, R16: while a call computes, the rows before it can be drained and those behind it cancelled, though none of them
+/// needs an attempt of its own.
+#[test]
+fn rows_around_a_call_that_computes_can_be_drained_and_cancelled() {
+    let started = Started::new("strides", options());
+    assert_eq!(started.send("strides", 0, &[numbers(0..100)]), abi::OK);
+    HALFWAY.wait();
+    let mut drained = started.drain(40);
+    let now = started.statistics();
+    assert_eq!((now.accepted, now.queued + now.running, now.held), (100, 60, 0));
+    // SAFETY: all pointers are valid.
+    assert_eq!(unsafe { (TABLE.cancel)(started.0, 41, 5, &mut no_error()) }, abi::OK);
+    ONWARD.wait();
+    drained.extend(started.drain(60));
+    for (expected, (id, row)) in (0..).zip(drained) {
+        assert_eq!(id, expected);
+        match (id % 10, row) {
+            (_, row) if (41..46).contains(&id) => assert_eq!(row, Row::Cancelled),
+            (3, Row::Error(text)) => assert!(text.ends_with(": a three"), "{text}"),
+            (7, Row::Error(text)) => assert!(text.ends_with(": a seven"), "{text}"),
+            (_, row) => assert_eq!(row, value(id)),
+        }
+    }
+    let called = CALLED.lock().expect("no test panics with it");
+    assert!(called.iter().copied().eq((0..41).chain(46..100)), "{called:?}");
+    assert_eq!(started.stop(abi::DRAIN, 60), abi::OK);
 }
 
 /// Each release of a batch sends the name of its thread here.
