@@ -100,10 +100,9 @@ class Window:
         self.rows = at_once
         self.step = min(at_once, STEP_ROWS)
 
-    def drained(self, results: pa.RecordBatch) -> None:
-        """Notes what was drained, with the memory that it holds: `nbytes` looks at each column's slice, and costs forty
-        times as much."""
-        rows, size = results.num_rows, max(results.get_total_buffer_size(), 1)
+    def drained(self, rows: int, size: int) -> None:
+        """Notes that `rows` rows were drained, with results of `size` bytes."""
+        size = max(size, 1)
         self.rows = max(self._at_once, min(rows * HELD_BYTES // size, self.rows * _GROWTH, HELD_ROWS))
         self.step = max(1, min(rows * STEP_BYTES // size, self.step * _GROWTH, STEP_ROWS))
 

@@ -91,6 +91,12 @@ class Drained(NamedTuple):
     are_neighbours: bool
     are_values: bool
 
+    @property
+    def size(self) -> int:
+        """The bytes that they hold. `nbytes` takes forty times as long: it looks at each part of a buffer."""
+        size: int = self.results.get_total_buffer_size()
+        return size
+
 
 class Shape:
     """The struct type of a result, and where in it the fields are. Checks and imports such results.

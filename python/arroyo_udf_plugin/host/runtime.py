@@ -165,7 +165,7 @@ class Runtime(Started):
 
         def drained() -> Iterator[Answered[T]]:
             if (part := self.drain(window.step)) is not None:
-                window.drained(part.results)
+                window.drained(part.results.num_rows, part.size)
                 yield from waiting.answered(part)
 
         def awaited() -> Iterator[Answered[T]]:
@@ -259,7 +259,7 @@ class Runtime(Started):
                     messages.task_done()  # of the stop: its rows may still come out, and `drain` waits for this
                     continue
                 if item is not None:
-                    window.drained(item.results)
+                    window.drained(item.results.num_rows, item.size)
                 for answer in waiting.uncalled() if item is None else waiting.answered(item):
                     yield answer
                 messages.task_done()

@@ -287,7 +287,7 @@ class AsyncStage(CallStage):
         self._must_have = False
         self._may_have_more = drained is not None
         if drained is not None:
-            self._window.drained(drained.results)
+            self._window.drained(drained.results.num_rows, drained.size)
             self._sent -= drained.results.num_rows
             # Beside refused rows, which come out as failed ones, what is known of all results says too little.
             are_values = drained.are_values and not self._waiting.refused
