@@ -14,7 +14,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
-import _cffi_backend
+import cffi
 
 from .. import abi
 from ..errors import BuildError
@@ -64,7 +64,7 @@ def inputs() -> list[str]:
     headers = (TEMPLATES / "plugin_inner.h", TEMPLATES / "room.h", *sorted(include().glob("*.h")))
     for file in (_TEMPLATE, _BYTES, Path(__file__), *headers):
         own.update(file.read_bytes())
-    return [sys.version, _cffi_backend.__version__, *_compiler_version(), *FLAGS, *_libpython(), *LINK, own.hexdigest()]
+    return [sys.version, cffi.__version__, *_compiler_version(), *FLAGS, *_libpython(), *LINK, own.hexdigest()]
 
 
 def object_file(source: Path) -> Path:
