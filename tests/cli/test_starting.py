@@ -45,7 +45,8 @@ def run(*arguments: str | Path) -> set[str]:
 def test_a_run_over_csv_imports_what_it_uses(build_plugin: BuildPlugin, tmp_path: Path, shown: bool) -> None:
     plugin, trips = build_plugin(SOURCE, name="speeds"), tmp_path / "trips.csv"
     trips.write_text('trip,miles,minutes\nhome,12,25\nwork,30,NA\n"the, sea",140,120\n')
-    modules = run(plugin, trips, *([] if shown else ["--out", tmp_path / "out.csv"]))
+    out: list[str | Path] = [] if shown else ["--out", tmp_path / "out.csv"]
+    modules = run(plugin, trips, *out)
     assert not modules & (NEVER | {"pyarrow.parquet"})
 
 
