@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arroyo_udf_plugin.engine.operators.failures import MOST_KINDS, Failures, together
@@ -38,6 +38,7 @@ def test_control_characters_are_not_told_as_they_are() -> None:
     assert one.message == "a.csv, row 1: ValueError: \\x1b[31mred\\x9b\\r"
 
 
+@settings(deadline=None)  # the first array of a process imports pandas
 @given(st.lists(st.lists(st.text(max_size=5)), max_size=10))
 def test_all_rows_are_counted_and_kinds_have_a_limit(batches: list[list[str]]) -> None:
     failures, first = Failures(), 1

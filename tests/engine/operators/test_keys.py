@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arroyo_udf_plugin.engine.datafusion.query import Select
@@ -47,6 +47,7 @@ ROWS = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(ROWS, st.booleans(), st.data())
 def test_a_key_is_the_rows_own_or_file_and_number(
     rows: list[tuple[str, int, bytes | None]], has_mask: bool, data: st.DataObject
@@ -64,6 +65,7 @@ def test_a_key_is_the_rows_own_or_file_and_number(
     assert one_by_one(again.keys()) == expected
 
 
+@settings(deadline=None)
 @given(st.lists(st.none() | st.lists(st.integers(0, 3), max_size=4), max_size=12), st.data())
 def test_parts_of_rows_have_the_same_keys_whatever_the_batches(
     tags: list[list[int] | None], data: st.DataObject
@@ -125,6 +127,7 @@ def test_results_of_windows_with_other_values_have_other_keys(column: pa.Array) 
     assert each == found, "whatever the batches"
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 3), max_size=20), st.data())
 def test_results_that_are_the_same_have_the_same_keys_in_any_order(values: list[int], data: st.DataObject) -> None:
     def of(values: list[int]) -> list[tuple[int, bytes]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arroyo_udf_plugin.engine.datafusion.feed import TABLE, Feed, Single
@@ -59,6 +59,7 @@ def run() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("way", ["one by one", "whole batches", "alone", "all rows"])
+@settings(deadline=None)
 @given(rows=ROWS, data=st.data())
 def test_fields_of_slices(way: str, run: dict[str, Any], rows: list[dict[str, Any]], data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(rows) - 1))
@@ -94,6 +95,7 @@ def _values(type_: pa.DataType) -> st.SearchStrategy[Any]:
     return st.none() | value
 
 
+@settings(deadline=None)
 @given(data=st.data(), type_=st.recursive(LEAVES, _nested, max_leaves=5))
 def test_plain_values_are_the_same(data: st.DataObject, type_: pa.DataType) -> None:
     array = pa.array(data.draw(st.lists(_values(type_), max_size=6)), type_)
