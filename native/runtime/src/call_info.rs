@@ -25,6 +25,33 @@ pub struct CallInfo {
     context: Option<Arc<BatchContext>>,
 }
 
+/// What a call that waits keeps of its [`CallInfo`]: all but the key, which is as long as the rest and can be made again.
+pub struct KeptInfo {
+    row_id: u64,
+    deadline: u64,
+    /// With the row's place in its batch; if it has a trace parent or keys.
+    context: Option<(Arc<BatchContext>, usize)>,
+    attempt: u16,
+}
+
+impl KeptInfo {
+    /// Of the call for a row of a batch.
+    pub fn new(info: &CallInfo, batch: &Batch, row: usize) -> KeptInfo {
+        let context = batch.context().filter(|context| context.trace_parent.is_some() || context.keys.is_some());
+        let context = context.map(|context| (Arc::clone(context), row));
+        KeptInfo { row_id: info.row_id, deadline: info.deadline, context, attempt: info.attempt }
+    }
+
+    /// As it was. lineage: that of its runtime.
+    #[inline]
+    pub fn info(&self, lineage: [u8; 16]) -> CallInfo {
+        let KeptInfo { row_id, deadline, ref context, attempt } = *self;
+        let (context, row) = context.as_ref().map_or((None, 0), |(context, row)| (Some(context), *row));
+        let key = key_within(context, lineage, row_id, row);
+        CallInfo::of(row_id, attempt, deadline, key, context.filter(|context| context.trace_parent.is_some()))
+    }
+}
+
 thread_local! {
     /// Of the call that runs on this thread; null: none does. [`CallInfo::within`] keeps it valid.
     static CURRENT: Cell<*const CallInfo> = const { Cell::new(null()) };
@@ -131,7 +158,11 @@ impl CallInfo {
 
 /// The idempotency key of a row's calls (R10). row: its place in the batch.
 pub fn key_of(lineage: [u8; 16], id: u64, batch: &Batch, row: usize) -> Key {
-    batch.context().and_then(|context| context.key(row)).unwrap_or_else(|| {
+    key_within(batch.context(), lineage, id, row)
+}
+
+fn key_within(context: Option<&Arc<BatchContext>>, lineage: [u8; 16], id: u64, row: usize) -> Key {
+    context.and_then(|context| context.key(row)).unwrap_or_else(|| {
         let mut key = [0; 24];
         key[..16].copy_from_slice(&lineage);
         key[16..].copy_from_slice(&id.to_be_bytes());

@@ -123,7 +123,7 @@ fn executor_in_stretches(runtime: &Arc<Runtime>, suspends: bool) -> JoinHandle<(
 fn work_in_stretches(ahead: &mut Ahead, suspends: bool) {
     loop {
         let mut suspended = None;
-        if let Some(mut stretch) = ahead.begin_stretch(0, 2) {
+        if let Ok(mut stretch) = ahead.begin_stretch(0, 2) {
             while let Some(row) = stretch.row() {
                 if suspends && row % 2 == 1 {
                     suspended = ahead.end_stretch(&stretch, true);

@@ -7,7 +7,7 @@ How a row gets to its coroutine and back (the other half is native/python/src/as
 - `turn` lets idle *slots* go on. A slot is one long-lived Task: it takes attempt after attempt from the runtime, so
   a row needs no Task of its own, and a function that never suspends needs one slot for all of its rows. Values are
   converted, and calls run, in native code: the `Slot` is the Task's coroutine, and yields what its call yields.
-- A slot that finds no attempt parks on its `Parker`; `fire()` steps it at once.
+- A slot that finds no attempt parks on its `Parker`; a turn steps it at once.
 - A call that leaves a mark on its Task (a context variable, a reference, a cancellation) spends the slot: it ends, and
   a new one takes its place. So a call never meets another one's marks, as if each had a Task of its own.
 - Results are visible to the host at once; it is woken once per turn, not once per row.
@@ -40,7 +40,6 @@ from .._native import (
     INIT_SECONDS,
     INIT_TOOK_TOO_LONG,
     AsyncioExecutor,
-    Parker,
     Slot,
     answer,
     forget_thread,
@@ -274,7 +273,6 @@ class _Server:
         self.of_calls, self.of_context = object(), object()  # owners of Tasks
         self.clean = Context()  # each call starts from a copy
         self.clean.run(_owner.set, self.of_calls)
-        self.idle: list[Parker] = []
         self.slots = 0
         self.stuck: set[asyncio.Task[None]] = set()
         self.most_slots = executor.allowed_in_flight()
@@ -327,7 +325,6 @@ class _Server:
             self.executor.set_context(self.context)
         self.executor.set_clean(self.clean)
         self.executor.set_schedule(lambda: self.loop.call_soon(self.turn))
-        self.executor.set_idle(self.idle)
         self.executor.set_slot_ended(self.slot_ended)
         self.loop.add_reader(self.executor.fileno(), self.turn)
         self.turn()
@@ -383,25 +380,24 @@ class _Server:
         """One turn: cancel, give up, start. The eventfd wakes the loop for it, or the runtime schedules it."""
         if self.closing:
             return
-        executor, idle = self.executor, self.idle
+        executor = self.executor
         try:
-            cancelled, stuck = executor.begin_turn()
+            if executor.turn():
+                return
+            cancelled, stuck = executor.orders()
             for task in cancelled:
                 task.cancel()
             late = set(cancelled)
             for task, row in stuck:
                 self.give_up_on(task, row, late=task in late)
-            while idle and executor.may_start():
-                idle.pop().fire()
-            if executor.may_start():
+            if executor.start_idle():
                 # All slots are busy. Double them from turn to turn, because a function that rarely suspends needs few.
                 for _ in range(min(max(1, self.slots), self.most_slots - self.slots)):
                     self.add_slot()
             if executor.end_turn():
                 self.closing = True
                 self.loop.remove_reader(executor.fileno())
-                while idle:  # all slots are idle and end now; not in a Task, which cannot step another one
-                    idle.pop().fire()
+                executor.end_idle()  # not in a Task, which cannot step another one
                 self.settled.set_result(None)
         except BaseException as error:
             no_memory = isinstance(error, MemoryError)  # nor for a description

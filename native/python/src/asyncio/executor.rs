@@ -1,13 +1,14 @@
 //! `AsyncioExecutor`: one runtime on the event loop.
 //!
-//! - The runtime wakes the loop through an eventfd; the loop calls `turn` of `plugin/executor.py`, which begins and ends with
-//!   `begin_turn` and `end_turn` here.
+//! - The runtime wakes the loop through an eventfd; the loop calls `turn` of `plugin/executor.py`, for which `turn` here does
+//!   all that most turns need.
 //! - A table names the Task that runs each attempt, so that cancellations find it.
 //! - Whatever all slots share lives here: the runtime, the Context, the batch that pyarrow converted.
 //!
 //! Guarantees: the host is told of results once a turn, not once a row; a turn without waiting rows lasts about `SLICE`.
 //! Assumes: only the loop's thread uses it, with the GIL held.
 
+use super::parker;
 use super::watch::Watch;
 use crate::calls::Converted;
 use crate::eventfd::EventFd;
@@ -75,8 +76,8 @@ pub struct AsyncioExecutor {
     context: Option<Owned>,
     /// Calling it makes the loop call `turn` soon.
     schedule: Option<Owned>,
-    /// A list: here a slot without an attempt puts its Parker.
-    idle: Option<Owned>,
+    /// The Parkers of slots without an attempt.
+    idle: Vec<Owned>,
     /// Called with the Task of a slot that has ended.
     slot_ended: Option<Owned>,
     /// The context variables that each call starts with.
@@ -119,7 +120,7 @@ pub unsafe fn new(function: &Arc<PythonFunction>, runtime: Arc<Runtime>) -> Opti
         eventfd,
         context: None,
         schedule: None,
-        idle: None,
+        idle: Vec::new(),
         slot_ended: None,
         clean: None,
         closing: false,
@@ -156,13 +157,13 @@ impl AsyncioExecutor {
         self.clean.as_ref().map_or(null_mut(), Owned::ptr)
     }
 
-    /// Puts a Parker into the list of idle ones. False: an exception is set.
+    /// Notes that the slot of a Parker is idle.
     ///
     /// # Safety
     /// The GIL is held.
-    pub(super) unsafe fn is_idle(&self, parker: &Owned) -> bool {
+    pub(super) unsafe fn is_idle(&mut self, parker: &Owned) {
         // SAFETY: passed on.
-        self.idle.as_ref().is_none_or(|idle| unsafe { PyList_Append(idle.ptr(), parker.ptr()) } == 0)
+        self.idle.push(unsafe { Owned::borrowed(parker.ptr()) });
     }
 
     /// What to call with the Task of a slot that has ended.
@@ -176,6 +177,11 @@ impl AsyncioExecutor {
     #[inline]
     pub(super) fn has_time_for(&self, slot: *const PyObject) -> bool {
         self.latest != slot || self.slice.has_time()
+    }
+
+    /// Whether an idle slot would find an attempt in this turn.
+    fn may_start(&self) -> bool {
+        self.slice.has_time() && self.runtime.can_start()
     }
 
     /// Notes that a row starts in `slot`.
@@ -283,10 +289,6 @@ method! {
     fn set_schedule(this: AsyncioExecutor, schedule) { (*this).schedule = Some(Owned::borrowed(schedule)); none() }
 }
 method! {
-    /// set_idle(idle: list[Parker]): here slots without an attempt put their Parkers.
-    fn set_idle(this: AsyncioExecutor, idle) { (*this).idle = Some(Owned::borrowed(idle)); none() }
-}
-method! {
     /// set_slot_ended(slot_ended): called with the Task of each slot that has ended.
     fn set_slot_ended(this: AsyncioExecutor, slot_ended) { (*this).slot_ended = Some(Owned::borrowed(slot_ended)); none() }
 }
@@ -301,16 +303,30 @@ method! {
     }
 }
 method! {
-    /// begin_turn() -> tuple[list[Task], list[tuple[Task, int]]]: the Tasks to cancel; and the Tasks whose calls have begun to
-    /// ignore their cancellation, with the ids of their rows.
-    fn begin_turn(this: AsyncioExecutor, _a) {
+    /// turn() -> bool: a whole turn, in which idle slots start what there is to start. False: there is more to do. Then come
+    /// `orders`, `start_idle` and `end_turn`.
+    fn turn(this: AsyncioExecutor, _a) {
         came_back(null_mut()); // the descriptor is the parent's, and so are the rows
         (*this).eventfd.with(EventFd::clear);
         (*this).in_turn = true;
         (*this).turn_scheduled = false;
         (*this).slice.begin();
+        let executor = &mut *this;
+        executor.runtime.begin_turn(&mut executor.orders);
+        if !executor.orders.is_empty() {
+            return PyBool_FromLong(0);
+        }
+        match start_idle_slots(this) {
+            Some(rows_left) => PyBool_FromLong((!rows_left && end(this) != After::Settled).into()),
+            None => null_mut(),
+        }
+    }
+}
+method! {
+    /// orders() -> tuple[list[Task], list[tuple[Task, int]]]: the Tasks to cancel; and the Tasks whose calls have begun to
+    /// ignore their cancellation, with the ids of their rows.
+    fn orders(this: AsyncioExecutor, _a) {
         let mut orders = std::mem::take(&mut (*this).orders);
-        (*this).runtime.begin_turn(&mut orders);
         let tasks = tasks(this, &orders);
         if !tasks.is_null() {
             orders.cancelled.drain(..).for_each(|token| if let Some(entry) = (*this).entry(token) { entry.is_cancelled = true });
@@ -321,9 +337,9 @@ method! {
     }
 }
 
-/// The Tasks of orders, as `begin_turn` answers them; null with an exception set.
+/// The Tasks of orders, as `orders` answers them; null with an exception set.
 unsafe fn tasks(this: *mut AsyncioExecutor, orders: &Orders) -> *mut PyObject {
-    // SAFETY: called by `begin_turn`, with the GIL held; the tasks of entries are alive while their attempts run.
+    // SAFETY: called by `orders`, with the GIL held; the tasks of entries are alive while their attempts run.
     unsafe {
         let (Some(cancelled), Some(stuck)) = (Owned::new(PyList_New(0)), Owned::new(PyList_New(0))) else { return null_mut() };
         for &token in &orders.cancelled {
@@ -344,21 +360,55 @@ unsafe fn tasks(this: *mut AsyncioExecutor, orders: &Orders) -> *mut PyObject {
     }
 }
 
-method! {
-    /// may_start() -> bool: whether an idle slot would find an attempt in this turn.
-    fn may_start(this: AsyncioExecutor, _a) { PyBool_FromLong(((*this).slice.has_time() && (*this).runtime.can_start()).into()) }
+/// Steps idle slots while there is something to start in this turn. Answers whether something is left; None: an exception is
+/// set.
+unsafe fn start_idle_slots(this: *mut AsyncioExecutor) -> Option<bool> {
+    // SAFETY: called with the GIL held; `this` is valid. The slots reach the executor: no reference to it is alive meanwhile.
+    unsafe {
+        while (*this).may_start() {
+            let Some(parker) = (*this).idle.pop() else { return Some(true) };
+            Owned::new(parker::fire(&parker))?;
+        }
+    }
+    Some(false)
 }
-method! {
-    /// end_turn() -> bool: tells the host of results, and has the loop call `turn` again if there is more to do. True: the
-    /// runtime is settled, close it.
-    fn end_turn(this: AsyncioExecutor, _a) {
+
+/// Tells the host of results, and has the loop call `turn` again if there is more to do.
+unsafe fn end(this: *mut AsyncioExecutor) -> After {
+    // SAFETY: called with the GIL held; `this` is valid.
+    unsafe {
         (*this).in_turn = false;
         let after = (*this).runtime.end_turn();
         if after == After::Again {
             (*this).schedule_turn();
         }
         (*this).closing |= after == After::Settled;
-        PyBool_FromLong((after == After::Settled).into())
+        after
+    }
+}
+
+method! {
+    /// may_start() -> bool: whether an idle slot would find an attempt in this turn.
+    fn may_start(this: AsyncioExecutor, _a) { PyBool_FromLong((*this).may_start().into()) }
+}
+method! {
+    /// start_idle() -> bool: idle slots start what there is to start. True: something is left, and all slots are busy.
+    fn start_idle(this: AsyncioExecutor, _a) { start_idle_slots(this).map_or(null_mut(), |left| PyBool_FromLong(left.into())) }
+}
+method! {
+    /// end_turn() -> bool: tells the host of results, and has the loop call `turn` again if there is more to do. True: the
+    /// runtime is settled, close it.
+    fn end_turn(this: AsyncioExecutor, _a) { PyBool_FromLong((end(this) == After::Settled).into()) }
+}
+method! {
+    /// end_idle(): the runtime is settled; its slots, which are all idle, end.
+    fn end_idle(this: AsyncioExecutor, _a) {
+        while let Some(parker) = (*this).idle.pop() {
+            if Owned::new(parker::fire(&parker)).is_none() {
+                return null_mut();
+            }
+        }
+        none()
     }
 }
 method! {
@@ -381,7 +431,7 @@ method! {
     /// closed(text: str | None): the executor has ended; the text says why the Context's close failed.
     fn closed(this: AsyncioExecutor, why) {
         (*this).schedule = None;
-        (*this).idle = None;
+        drop(std::mem::take(&mut (*this).idle));
         (*this).slot_ended = None;
         (*this).clean = None;
         (*this).context = None;
@@ -408,13 +458,15 @@ pub(super) unsafe fn add_type(module: *mut PyObject, further: &[Method]) -> bool
         (c"context_class", context_class, METH_NOARGS),
         (c"set_context", set_context, METH_O),
         (c"set_schedule", set_schedule, METH_O),
-        (c"set_idle", set_idle, METH_O),
         (c"set_slot_ended", set_slot_ended, METH_O),
         (c"set_clean", set_clean, METH_O),
         (c"allowed_in_flight", allowed_in_flight, METH_NOARGS),
-        (c"begin_turn", begin_turn, METH_NOARGS),
+        (c"turn", turn, METH_NOARGS),
+        (c"orders", orders, METH_NOARGS),
+        (c"start_idle", start_idle, METH_NOARGS),
         (c"may_start", may_start, METH_NOARGS),
         (c"end_turn", end_turn, METH_NOARGS),
+        (c"end_idle", end_idle, METH_NOARGS),
         (c"is_given_up", is_given_up, METH_NOARGS),
         (c"count_left_behind", count_left_behind, METH_O),
         (c"warn", warn, METH_O),

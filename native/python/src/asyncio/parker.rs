@@ -1,5 +1,5 @@
 //! `Parker`: an idle slot yields it to its Task, over and over, and the Task waits. To asyncio it looks like a Future
-//! (`_asyncio_future_blocking`, `add_done_callback`, `result`). Unlike a Future, one Parker serves many waits, and `fire()`
+//! (`_asyncio_future_blocking`, `add_done_callback`, `result`). Unlike a Future, one Parker serves many waits, and a turn
 //! steps the waiting Task at once instead of in the loop's next turn.
 //!
 //! Assumes: only the loop's thread uses it, with the GIL held.
@@ -42,6 +42,30 @@ pub(super) unsafe fn park(parker: &Owned) -> *mut PyObject {
     }
 }
 
+/// Steps the waiting Task, if any. Null: an exception is set.
+///
+/// # Safety
+/// The GIL is held; the object is a Parker.
+pub(super) unsafe fn fire(parker: &Owned) -> *mut PyObject {
+    // SAFETY: passed on. No reference to the body is alive while the Task runs.
+    unsafe {
+        let this = Parker::of(parker.ptr());
+        // Taken out first, because the Task may park again within the call.
+        let (callback, context) = ((*this).callback.take(), (*this).context.take());
+        let Some(callback) = callback else { return none() };
+        let inside = context.as_ref().map_or(null_mut(), Owned::ptr);
+        if !inside.is_null() && PyContext_Enter(inside) < 0 {
+            return null_mut();
+        }
+        let result = vectorcall(callback.ptr(), &parker.ptr(), 1, null_mut());
+        if !inside.is_null() && PyContext_Exit(inside) < 0 {
+            Py_XDECREF(result);
+            return null_mut();
+        }
+        result
+    }
+}
+
 // Python calls each of these with the GIL and an object of this type.
 
 method! {
@@ -71,25 +95,6 @@ unsafe extern "C" fn add_done_callback(this: *mut PyObject, arguments: *mut PyOb
         (*parker).callback = Some(Owned::borrowed(PyTuple_GetItem(arguments, 0)));
         (*parker).context = (!context.is_null()).then(|| Owned::borrowed(context));
         none()
-    }
-}
-
-method! {
-    /// fire(): steps the waiting Task, if any.
-    fn fire(this: Parker, _a) {
-        // Taken out first, because the Task may park again within the call.
-        let (callback, context) = ((*this).callback.take(), (*this).context.take());
-        let Some(callback) = callback else { return none() };
-        let inside = context.as_ref().map_or(null_mut(), Owned::ptr);
-        if !inside.is_null() && PyContext_Enter(inside) < 0 {
-            return null_mut();
-        }
-        let result = vectorcall(callback.ptr(), &Parker::object(this), 1, null_mut());
-        if !inside.is_null() && PyContext_Exit(inside) < 0 {
-            Py_XDECREF(result);
-            return null_mut();
-        }
-        result
     }
 }
 
@@ -129,7 +134,6 @@ pub(super) unsafe fn add_type(module: *mut PyObject) -> bool {
                 (c"result", result, METH_NOARGS),
                 (c"cancel", cancel, KEYWORDS),
                 (c"add_done_callback", add_done_callback, KEYWORDS),
-                (c"fire", fire, METH_NOARGS),
             ],
             &[PyType_Slot { slot: Py_tp_members, pfunc: (&raw const MEMBERS.0).cast_mut().cast() }],
         )

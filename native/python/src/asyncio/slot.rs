@@ -25,7 +25,7 @@ use crate::state;
 use crate::traceback::raised_text;
 use arroyo_udf_plugin::call_info::CallInfo;
 use arroyo_udf_plugin::machine::{Outcome, Token};
-use arroyo_udf_plugin::runtime::{Attempt, Stretch};
+use arroyo_udf_plugin::runtime::{Attempt, Next, Stretch};
 use arroyo_udf_plugin::value::Value;
 use pyo3_ffi::*;
 use std::ffi::{c_void, CStr};
@@ -130,16 +130,15 @@ unsafe fn go_on(executor: *mut AsyncioExecutor, slot: *mut Slot, mut next: Optio
             if !takes_more(executor, slot) {
                 return null_mut();
             }
-            if let Some(stretch) = (*executor).runtime.take_stretch() {
-                let yielded = run_stretch(executor, slot, stretch);
-                if !yielded.is_null() {
-                    return yielded;
+            match (*executor).runtime.take_next() {
+                Some(Next::Attempt(attempt)) => next = Some(attempt),
+                Some(Next::Stretch(stretch)) => {
+                    let yielded = run_stretch(executor, slot, stretch);
+                    if !yielded.is_null() {
+                        return yielded;
+                    }
                 }
-            } else {
-                next = (*executor).runtime.next_attempt();
-                if next.is_none() {
-                    return null_mut();
-                }
+                None => return null_mut(),
             }
         }
     }
@@ -442,9 +441,7 @@ unsafe fn resumed(slot: *mut Slot, resume_call: impl FnOnce(*mut PyObject) -> Ca
         let executor = Slot::executor(slot);
         match &(*slot).parker {
             Some(parker) if !(*slot).spent && !(*executor).closing => {
-                if !(*executor).is_idle(parker) {
-                    return Step::Failed;
-                }
+                (*executor).is_idle(parker);
                 Step::Yielded(parker::park(parker))
             }
             _ => end_slot(slot),

@@ -62,7 +62,7 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
             generation,
             id: self.rows[first].id,
             row: Some(first),
-            others: if further.is_empty() { Box::default() } else { further.iter().copied().map(Some).collect() },
+            others: (!further.is_empty()).then(|| Box::new(Others(further.iter().copied().map(Some).collect()))),
             state: AttemptState::Open,
             link: Link::at(timeout),
         });
@@ -108,16 +108,17 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
     /// discarded (R6). For a micro-batch, this means that it failed as a whole: it is split.
     pub fn end(&mut self, now: u64, token: Token, outcome: Outcome<V>) -> bool {
         self.now = now;
-        let Some(AttemptRecord { row, others, state, .. }) = self.close(token) else { return false };
+        let Some(attempt) = self.close(token) else { return false };
+        let AttemptRecord { row, state, .. } = attempt;
         // An error that is not retried is an answer.
         let failed = self.settings.retry.errors && matches!(outcome, Outcome::Error(_));
         self.adapt(now, token.slot, state, failed);
         let outcome = if state == AttemptState::Open { outcome } else { Outcome::Cancelled };
         let mut counts = false;
-        if others.is_empty() {
+        if attempt.others.is_none() {
             counts = row.is_some_and(|row| self.settle(now, row, outcome));
         } else {
-            let rows: Vec<u32> = row.into_iter().chain(others.iter().copied().flatten()).collect();
+            let rows: Vec<u32> = attempt.waiting().collect();
             if state == AttemptState::Open {
                 counts = true;
                 self.split(&rows);
@@ -132,9 +133,10 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
     /// The attempt of a micro-batch has ended with an outcome for each of its rows, in their order in `Start`.
     pub fn end_rows(&mut self, now: u64, token: Token, outcomes: impl IntoIterator<Item = Outcome<V>>) {
         self.now = now;
-        let Some(AttemptRecord { row, others, state, .. }) = self.close(token) else { return };
+        let Some(attempt) = self.close(token) else { return };
+        let AttemptRecord { row, state, .. } = attempt;
         self.adapt(now, token.slot, state, false);
-        for (row, outcome) in std::iter::once(row).chain(others.iter().copied()).zip(outcomes) {
+        for (row, outcome) in std::iter::once(row).chain(attempt.others().iter().copied()).zip(outcomes) {
             let outcome = if state == AttemptState::Open { outcome } else { Outcome::Cancelled };
             if let Some(row) = row {
                 self.settle(now, row, outcome);
@@ -174,7 +176,7 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
                     continue;
                 }
                 if self.settings.retry.timeouts && self.may_retry(row) {
-                    self.rows[row].stage = Stage::Ending(slot);
+                    self.rows[row].stage = Stage::Ending(AttemptNumber::new(slot));
                     self.counts.backing_off += 1;
                 } else {
                     self.end_row(now, row, Outcome::TimedOut(Limit::Timeout));

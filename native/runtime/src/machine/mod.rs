@@ -233,9 +233,9 @@ enum Stage {
     /// It waits for another row's call.
     Waiting,
     /// In this attempt.
-    Running(u32),
+    Running(AttemptNumber),
     /// This attempt has timed out and must end before the next one begins.
-    Ending(u32),
+    Ending(AttemptNumber),
     BackingOff,
     /// The pause is over; the next attempt may start.
     Due,
@@ -244,6 +244,22 @@ enum Stage {
     /// On the way from one stage to the next.
     Between,
     Ended,
+}
+
+/// The number of an attempt, without alignment: it leaves a row's record, of which there are many, no gap.
+#[derive(Debug, Clone, Copy)]
+struct AttemptNumber([u8; 4]);
+
+impl AttemptNumber {
+    #[inline]
+    fn new(slot: u32) -> AttemptNumber {
+        AttemptNumber(slot.to_ne_bytes())
+    }
+
+    #[inline]
+    fn slot(self) -> u32 {
+        u32::from_ne_bytes(self.0)
+    }
 }
 
 #[derive(Debug)]
@@ -260,12 +276,17 @@ struct AttemptRecord {
     id: u64,
     /// The row that waits for its end. None: that row has ended, or went on without it.
     row: Option<u32>,
-    /// The same for the further rows.
-    others: Box<[Option<u32>]>,
+    /// Of the further rows of a micro-batch.
+    others: Option<Box<Others>>,
     state: AttemptState,
     /// Open: when it times out. Cancelled: when it becomes stuck.
     link: Link,
 }
+
+/// The further rows of a micro-batch that wait for its end, as `AttemptRecord::row`. Behind one pointer, because most attempts
+/// have none.
+#[derive(Debug)]
+struct Others(Box<[Option<u32>]>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AttemptState {
@@ -275,20 +296,27 @@ enum AttemptState {
 }
 
 impl AttemptRecord {
+    fn others(&self) -> &[Option<u32>] {
+        self.others.as_ref().map_or(&[], |others| &others.0)
+    }
+
     fn waiting(&self) -> impl Iterator<Item = u32> + '_ {
-        self.row.iter().chain(self.others.iter().flatten()).copied()
+        self.row.iter().chain(self.others().iter().flatten()).copied()
+    }
+
+    fn places(&mut self) -> impl Iterator<Item = &mut Option<u32>> {
+        std::iter::once(&mut self.row).chain(self.others.iter_mut().flat_map(|others| others.0.iter_mut()))
     }
 
     /// Another row waits instead of one.
     fn pass_on(&mut self, from: u32, to: u32) {
-        std::iter::once(&mut self.row).chain(&mut self.others).filter(|place| **place == Some(from)).for_each(|place| *place = Some(to));
+        self.places().filter(|place| **place == Some(from)).for_each(|place| *place = Some(to));
     }
 
     /// This row waits no longer. True: it was the last one that did.
     fn forget(&mut self, row: u32) -> bool {
-        let waiting = std::iter::once(&mut self.row).chain(&mut self.others);
         let mut left = 0;
-        for place in waiting {
+        for place in self.places() {
             if *place == Some(row) {
                 *place = None;
             }

@@ -161,7 +161,7 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
     pub(super) fn run(&mut self, row: u32, slot: u32) -> (FurtherRow<B>, u64) {
         let record = &mut self.rows[row];
         record.attempts += u16::from(!matches!(record.stage, Stage::Split));
-        record.stage = Stage::Running(slot);
+        record.stage = Stage::Running(AttemptNumber::new(slot));
         let BatchRecord { payload, first_id, deadline, .. } = &self.batches[record.batch];
         let row = (record.id - first_id) as usize;
         (FurtherRow { id: record.id, attempt: record.attempts, batch: payload.clone(), row }, *deadline)
@@ -254,7 +254,7 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
         self.counts.stuck += 1;
         self.newly_stuck.push(Stuck { token: Token { slot, generation: attempt.generation }, id: attempt.id });
         let rows: Vec<u32> = attempt.waiting().collect();
-        (attempt.row, attempt.others) = (None, Box::default());
+        (attempt.row, attempt.others) = (None, None);
         for row in rows {
             self.rows[row].stage = Stage::Between;
             if self.settings.retry.idempotent {
@@ -291,14 +291,15 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
             self.latency.count(now.saturating_sub(record.begun));
         }
         match std::mem::replace(&mut record.stage, Stage::Ended) {
-            Stage::Running(slot) => {
+            Stage::Running(number) => {
+                let slot = number.slot();
                 let attempt = &mut self.attempts[slot];
                 if attempt.forget(row) && attempt.state == AttemptState::Open {
                     self.ask_to_end(now, slot);
                 }
             }
-            Stage::Ending(slot) => {
-                self.attempts[slot].forget(row);
+            Stage::Ending(number) => {
+                self.attempts[number.slot()].forget(row);
                 self.counts.backing_off -= 1;
             }
             Stage::BackingOff => self.counts.backing_off -= 1,

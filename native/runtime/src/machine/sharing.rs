@@ -238,14 +238,16 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
     /// Lets an open attempt go on for another row; false: there is none. is_its_own: the row has waited for all of it; else it
     /// is no attempt of this row.
     fn pass_attempt_on(&mut self, now: u64, from: u32, to: u32, is_its_own: bool) -> bool {
-        let Stage::Running(slot) = self.rows[from].stage else { return false };
+        let stage = self.rows[from].stage;
+        let Stage::Running(number) = stage else { return false };
+        let slot = number.slot();
         if self.attempts[slot].state != AttemptState::Open {
             return false;
         }
         self.attempts[slot].pass_on(from, to);
         self.rows[from].stage = Stage::Between;
         let record = &mut self.rows[to];
-        (record.stage, record.attempts, record.begun) = (Stage::Running(slot), u16::from(is_its_own), now);
+        (record.stage, record.attempts, record.begun) = (stage, u16::from(is_its_own), now);
         true
     }
 

@@ -55,6 +55,12 @@ impl State {
         }
     }
 
+    /// If no call begins in a turn from now on, as `is_over` says, its end tells the host of what was found in the outbox since
+    /// `tell_by` was as given, and the timer need not. The answer says that this is so.
+    pub(super) fn tell_at_end(&mut self, is_over: bool, tell_by: Option<u64>) -> bool {
+        is_over && tell_by.is_none() && self.tell_by.take().is_some()
+    }
+
     /// Tells the machine when calls began, if that was more than a tick after their rows were taken, at `took`: the executor is
     /// about to take further rows.
     fn begin_calls(&mut self, seat: usize, took: u64) {
@@ -189,7 +195,7 @@ impl Ahead {
         }
     }
 
-    /// As [`Seat::end_and_next`]. None, too: [`Ahead::take_stretch`] may find rows.
+    /// As [`Seat::end_and_next`]. None, too: [`Ahead::take_next`] may find rows.
     #[inline]
     pub fn end_and_next(&mut self, token: Token, outcome: Outcome<Value>) -> Option<Attempt> {
         let now = self.end_time();
@@ -319,6 +325,7 @@ impl Ahead {
         let took = std::mem::replace(&mut self.took, now);
         self.rows = rows;
         let mut state = self.seat.lock();
+        let tell_by = state.tell_by;
         state.break_off(); // a call that runs an event loop of its own comes here while its row is in hand
         let seat = self.seat.number();
         self.is_alone = self.is_plain && state.is_alone();
@@ -340,6 +347,7 @@ impl Ahead {
             state.seats[seat].taken.push(attempt.token);
             self.taken.push_back((Some(place), attempt));
         }
+        self.is_untold |= state.tell_at_end(self.in_turn && self.taken.is_empty(), tell_by);
         self.seat.keep_time(&mut state);
         self.seat.wake_for_more(state);
     }

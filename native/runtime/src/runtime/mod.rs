@@ -41,7 +41,7 @@ pub use ahead::Ahead;
 pub use executor::{After, Attempt, Executor, Orders, Turn};
 pub use host::{Drained, NotTaken, Put};
 pub use seat::{Seat, WeakSeat};
-pub use stretch::Stretch;
+pub use stretch::{Next, Stretch};
 pub use time_slice::TimeSlice;
 pub use wake_ups::{NEWS, SPACE};
 

@@ -26,6 +26,13 @@ pub struct Stretch {
     to: u64,
 }
 
+/// What an executor calls next.
+pub enum Next {
+    /// Rows that need no attempts as long as their calls end at once.
+    Stretch(Stretch),
+    Attempt(Attempt),
+}
+
 impl Stretch {
     /// The row in hand: its place in the batch. None: the stretch is over.
     #[inline]
@@ -89,38 +96,49 @@ impl Ahead {
         self.ends_at_once = true;
     }
 
-    /// Takes rows that need no attempts as long as their calls end at once. None: there are none, or the last call has
-    /// suspended, so the next may, too.
+    /// What to call next. None: there is nothing to start in this turn.
     #[inline]
-    pub fn take_stretch(&mut self) -> Option<Stretch> {
-        if !self.takes_stretch() {
-            return None;
+    pub fn take_next(&mut self) -> Option<Next> {
+        if self.takes_stretch() {
+            let now = lately();
+            match self.begin_stretch(now, rows_within(STRETCH as u64, self.rows, now.saturating_sub(self.took))) {
+                Ok(stretch) => return Some(Next::Stretch(stretch)),
+                Err(may_start) if !may_start => return None,
+                Err(_) => {}
+            }
         }
-        let now = lately();
-        self.begin_stretch(now, rows_within(STRETCH as u64, self.rows, now.saturating_sub(self.took)))
+        self.next_attempt().map(Next::Attempt)
     }
 
-    /// As `take_stretch`, `rows` at most.
-    pub(crate) fn begin_stretch(&mut self, now: u64, rows: u64) -> Option<Stretch> {
+    /// Takes at most so many rows that need no attempts as long as their calls end at once. An error: there are none, and
+    /// whether an attempt may start.
+    pub(crate) fn begin_stretch(&mut self, now: u64, rows: u64) -> Result<Stretch, bool> {
         (self.took, self.rows) = (now, rows);
         let mut state = self.seat.lock();
         self.is_alone = self.is_plain && state.is_alone();
         if !self.is_alone {
-            return None;
+            return Err(true);
         }
+        let tell_by = state.tell_by;
         if state.machine.queued() < rows {
             self.seat.take_in(&mut state);
         } else {
             state.take_outcomes();
         }
         let now = state.not_back(now);
-        let crate::machine::Stretch { batch, first_id, from, to } = state.machine.begin_stretch(now, rows)?;
+        let Some(taken) = state.machine.begin_stretch(now, rows) else {
+            let may_start = state.can_start();
+            self.is_untold |= state.tell_at_end(self.in_turn && !may_start, tell_by);
+            self.seat.keep_time(&mut state);
+            return Err(may_start);
+        };
         self.seat.outbox().begin_stretch();
         self.seat.keep_time(&mut state);
         self.in_stretch = true;
         drop(state);
         self.call_begins();
-        Some(Stretch { batch, first_id, from, next: from, to })
+        let crate::machine::Stretch { batch, first_id, from, to } = taken;
+        Ok(Stretch { batch, first_id, from, next: from, to })
     }
 
     /// What the call of the row in hand, which begins now, can ask about itself.

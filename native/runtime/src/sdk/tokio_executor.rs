@@ -19,13 +19,13 @@ use super::function::Function;
 use super::types::Return;
 use crate::abi;
 use crate::arrow::Batch;
-use crate::call_info::CallInfo;
+use crate::call_info::{CallInfo, KeptInfo};
 use crate::failure::Failure;
 use crate::forks;
 use crate::limits::{CLOSE_TIME, INIT_TIME};
 use crate::machine::{Outcome, Token};
 use crate::panics::{self, catch_future};
-use crate::runtime::{After, Ahead, Attempt, Executor, Orders, Runtime, Seat, Stretch, TimeSlice};
+use crate::runtime::{After, Ahead, Attempt, Executor, Next, Orders, Runtime, Seat, Stretch, TimeSlice};
 use crate::sync::Unpoisoned;
 use crate::threads;
 use crate::value::Value;
@@ -256,20 +256,21 @@ where
             while let Some(attempt) = next {
                 let info = self.with_rows(|rows| rows.call_info_of(&attempt));
                 match self.begin(&attempt.batch, attempt.row, &info, future.as_mut(), context) {
-                    Poll::Pending => return Some(Waiting::new(attempt.token, info)),
+                    Poll::Pending => return Some(Waiting::new(attempt.token, &info, &attempt.batch, attempt.row)),
                     Poll::Ready(outcome) => next = self.end(attempt.token, outcome, false),
                 }
             }
             if !self.slice.has_time() {
                 return None;
             }
-            if let Some(stretch) = self.with_rows(Ahead::take_stretch) {
-                let waiting = self.run_stretch(stretch, future.as_mut(), context);
-                if waiting.is_some() {
-                    return waiting;
+            match self.with_rows(Ahead::take_next)? {
+                Next::Attempt(attempt) => next = Some(attempt),
+                Next::Stretch(stretch) => {
+                    let waiting = self.run_stretch(stretch, future.as_mut(), context);
+                    if waiting.is_some() {
+                        return waiting;
+                    }
                 }
-            } else {
-                next = Some(self.with_rows(Ahead::next_attempt)?);
             }
         }
     }
@@ -282,7 +283,7 @@ where
             match self.begin(&stretch.batch, row, &info, future.as_mut(), context) {
                 Poll::Pending => {
                     let token = self.with_rows(|rows| rows.end_stretch(&stretch, true));
-                    return token.map(|token| Waiting::new(token, info));
+                    return token.map(|token| Waiting::new(token, &info, &stretch.batch, row));
                 }
                 Poll::Ready(outcome) => self.with_rows(|rows| rows.end_in_stretch(&mut stretch, outcome)),
             }
@@ -367,14 +368,14 @@ struct Slot<'s, A, F, C> {
 
 struct Waiting {
     token: Token,
-    info: CallInfo,
+    info: KeptInfo,
     /// The slot must give it up.
     is_cancelled: bool,
 }
 
 impl Waiting {
-    fn new(token: Token, info: CallInfo) -> Waiting {
-        Waiting { token, info, is_cancelled: false }
+    fn new(token: Token, info: &CallInfo, batch: &Batch, row: usize) -> Waiting {
+        Waiting { token, info: KeptInfo::new(info, batch, row), is_cancelled: false }
     }
 }
 
@@ -411,7 +412,7 @@ where
         let mut future = unsafe { Pin::new_unchecked(future) };
         let mut next = None;
         if let Some(Waiting { token, info, is_cancelled }) = waiting {
-            let polled = shared.poll(info, future.as_mut(), context, |future| {
+            let polled = shared.poll(&info.info(shared.runtime.lineage()), future.as_mut(), context, |future| {
                 if *is_cancelled {
                     future.set(None);
                 }

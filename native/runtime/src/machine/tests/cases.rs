@@ -489,3 +489,10 @@ fn a_token_is_the_same_as_a_number() {
     assert_eq!(second.index(), third.index());
     assert_ne!(second.number(), third.number());
 }
+
+/// R7: there is one of each for every row in flight.
+#[test]
+fn r7_records_stay_small() {
+    assert_eq!(size_of::<Option<crate::machine::Row<crate::value::Value>>>(), 56);
+    assert_eq!(size_of::<Option<crate::machine::AttemptRecord>>(), 48);
+}

@@ -4,7 +4,7 @@
 use super::{samples, Idle, HOUR};
 use crate::arrow::Layout;
 use crate::machine::{Outcome, Settings, Stop};
-use crate::runtime::{After, Ahead, Orders, Seat, Stretch};
+use crate::runtime::{After, Ahead, Next, Orders, Seat, Stretch};
 use crate::timer::{now, tick, Ticking};
 use crate::value::Value;
 
@@ -34,9 +34,9 @@ fn a_row_that_suspends_gets_its_attempt_and_those_behind_it_start_again() {
     let (mut ahead, stretch, _) = begun();
     let suspended = ahead.end_stretch(&stretch, true).unwrap();
     assert_eq!((ahead.counts().running, ahead.counts().queued), (1, 3));
-    assert!(ahead.take_stretch().is_none(), "the next may suspend, too");
+    assert!(!ahead.takes_stretch(), "the next may suspend, too");
     ahead.ended_at_once();
-    let mut next = ahead.take_stretch().unwrap();
+    let Some(Next::Stretch(mut next)) = ahead.take_next() else { panic!("a stretch") };
     assert_eq!(next.row(), Some(2));
     ahead.end_in_stretch(&mut next, value());
     assert_eq!((ahead.counts().held, ahead.counts().ready), (1, 1), "R5: it waits for the one before");
@@ -109,7 +109,7 @@ fn r13_a_stop_that_cancels_counts_what_has_ended_in_a_stretch() {
 #[test]
 fn a_call_that_takes_rows_itself_finds_those_behind_it() {
     let (mut ahead, mut stretch, _) = begun();
-    assert!(ahead.take_stretch().is_none(), "a stretch is open");
+    assert!(!ahead.takes_stretch(), "a stretch is open");
     let inner = ahead.next_attempt().unwrap();
     assert_eq!(inner.id, 12);
     ahead.end(inner.token, value());

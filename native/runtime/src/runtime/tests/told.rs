@@ -10,6 +10,7 @@ use crate::timer::{now, Ticking};
 use crate::value::Value;
 use proptest::prelude::*;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A runtime with one executor that takes rows ahead, in a turn.
 fn ahead(ordered: bool) -> (Arc<Runtime>, Ahead) {
@@ -93,7 +94,7 @@ proptest! {
                 }
                 Step::Take(rows) if !ahead.has_taken() && stretch.is_none() => ahead.take(now(), rows),
                 Step::Begin if stretch.is_none() => running.extend(ahead.next_attempt().map(|begun| begun.token)),
-                Step::TakeStretch(rows) if stretch.is_none() && !ahead.has_taken() => stretch = ahead.begin_stretch(now(), rows),
+                Step::TakeStretch(rows) if stretch.is_none() && !ahead.has_taken() => stretch = ahead.begin_stretch(now(), rows).ok(),
                 Step::EndInStretch => {
                     if let Some(stretch) = stretch.as_mut().filter(|stretch| stretch.row().is_some()) {
                         ahead.end_in_stretch(stretch, one());
@@ -150,7 +151,36 @@ fn the_host_is_told_of_the_next_row_after_it_has_drained_between_rows_taken_toge
     }
 }
 
-/// The same in a stretch; and a lone row needs no timer.
+#[test]
+fn a_lone_row_needs_no_timer() {
+    let (runtime, mut ahead) = ahead(true);
+    for (id, in_stretch) in [(0, true), (1, false)] {
+        send(&runtime, id);
+        if in_stretch {
+            let mut lone = ahead.begin_stretch(now(), 4).unwrap();
+            ahead.end_in_stretch(&mut lone, one());
+            ahead.end_stretch(&lone, false);
+        } else {
+            let lone = ahead.next_attempt().unwrap();
+            ahead.end(lone.token, one());
+        }
+        assert!(ahead.take_next().is_none());
+        assert_eq!(runtime.lock().alarm.at(), None, "the end of the turn tells");
+        assert_eq!(ahead.end_turn(), After::Asleep);
+        assert!(runtime.wait(abi::RESULTS, Duration::ZERO));
+        assert_eq!(super::rows(&runtime), 1);
+        ahead.begin_turn(&mut Orders::default());
+    }
+    send(&runtime, 2);
+    let found = ahead.next_attempt().unwrap();
+    ahead.end(found.token, one());
+    assert!(ahead.take_next().is_none());
+    send(&runtime, 3);
+    assert!(ahead.take_next().is_some(), "this call computes");
+    assert!(runtime.wait(abi::RESULTS, SOON), "the timer has told");
+}
+
+/// As the test before the last one, in a stretch.
 #[test]
 fn the_host_is_told_of_a_row_although_the_next_one_of_its_stretch_computes() {
     let (runtime, mut ahead) = ahead(true);
