@@ -10,6 +10,7 @@ use crate::runtime::{Attempt, Runtime};
 use crate::timer;
 use std::cell::Cell;
 use std::ffi::CStr;
+use std::num::NonZeroU64;
 use std::ptr::null;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,30 +26,33 @@ pub struct CallInfo {
     context: Option<Arc<BatchContext>>,
 }
 
-/// What a call that waits keeps of its [`CallInfo`]: all but the key, which is as long as the rest and can be made again.
-pub struct KeptInfo {
-    row_id: u64,
-    deadline: u64,
-    /// With the row's place in its batch; if it has a trace parent or keys.
-    context: Option<(Arc<BatchContext>, usize)>,
-    attempt: u16,
+/// What a call that waits keeps of its [`CallInfo`]: half of it, if the host gave its batch neither keys nor a trace parent.
+pub enum KeptInfo {
+    Plain {
+        row_id: u64,
+        /// Never zero, which leaves a value for the other variant.
+        deadline: NonZeroU64,
+    },
+    Given(Box<CallInfo>),
 }
 
 impl KeptInfo {
     /// Of the call for a row of a batch.
-    pub fn new(info: &CallInfo, batch: &Batch, row: usize) -> KeptInfo {
-        let context = batch.context().filter(|context| context.trace_parent.is_some() || context.keys.is_some());
-        let context = context.map(|context| (Arc::clone(context), row));
-        KeptInfo { row_id: info.row_id, deadline: info.deadline, context, attempt: info.attempt }
+    pub fn new(info: &CallInfo, batch: &Batch) -> KeptInfo {
+        if batch.context().is_some_and(|context| context.trace_parent.is_some() || context.keys.is_some()) {
+            KeptInfo::Given(Box::new(info.clone()))
+        } else {
+            KeptInfo::Plain { row_id: info.row_id, deadline: NonZeroU64::new(info.deadline).unwrap_or(NonZeroU64::MIN) }
+        }
     }
 
-    /// As it was. lineage: that of its runtime.
+    /// Passes on what it was, of a call with this number in a runtime with this lineage.
     #[inline]
-    pub fn info(&self, lineage: [u8; 16]) -> CallInfo {
-        let KeptInfo { row_id, deadline, ref context, attempt } = *self;
-        let (context, row) = context.as_ref().map_or((None, 0), |(context, row)| (Some(context), *row));
-        let key = key_within(context, lineage, row_id, row);
-        CallInfo::of(row_id, attempt, deadline, key, context.filter(|context| context.trace_parent.is_some()))
+    pub fn with<R>(&self, attempt: u16, lineage: [u8; 16], body: impl FnOnce(&CallInfo) -> R) -> R {
+        match self {
+            KeptInfo::Given(info) => body(info),
+            KeptInfo::Plain { row_id, deadline } => body(&CallInfo::of(*row_id, attempt, deadline.get(), made_key(lineage, *row_id), None)),
+        }
     }
 }
 
@@ -158,14 +162,13 @@ impl CallInfo {
 
 /// The idempotency key of a row's calls (R10). row: its place in the batch.
 pub fn key_of(lineage: [u8; 16], id: u64, batch: &Batch, row: usize) -> Key {
-    key_within(batch.context(), lineage, id, row)
+    batch.context().and_then(|context| context.key(row)).unwrap_or_else(|| made_key(lineage, id))
 }
 
-fn key_within(context: Option<&Arc<BatchContext>>, lineage: [u8; 16], id: u64, row: usize) -> Key {
-    context.and_then(|context| context.key(row)).unwrap_or_else(|| {
-        let mut key = [0; 24];
-        key[..16].copy_from_slice(&lineage);
-        key[16..].copy_from_slice(&id.to_be_bytes());
-        key
-    })
+/// The key of a row for which the host gave none.
+fn made_key(lineage: [u8; 16], id: u64) -> Key {
+    let mut key = [0; 24];
+    key[..16].copy_from_slice(&lineage);
+    key[16..].copy_from_slice(&id.to_be_bytes());
+    key
 }

@@ -60,9 +60,7 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
         let timeout = self.settings.timeout.map_or(u64::MAX, |timeout| begins.saturating_add(timeout));
         let slot = self.attempts.insert(|| AttemptRecord {
             generation,
-            id: self.rows[first].id,
-            row: Some(first),
-            others: (!further.is_empty()).then(|| Box::new(Others(further.iter().copied().map(Some).collect()))),
+            first: First::Waits(Number::new(first)),
             state: AttemptState::Open,
             link: Link::at(timeout),
         });
@@ -77,6 +75,7 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
         let (FurtherRow { id, attempt, batch, row }, mut deadline) = self.run(first, slot);
         let mut others = Box::default();
         if !further.is_empty() {
+            self.further.insert(slot, further.iter().copied().map(Some).collect());
             let run = |row| {
                 let (row, its_deadline) = self.run(row, slot);
                 deadline = deadline.max(its_deadline);
@@ -108,23 +107,22 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
     /// discarded (R6). For a micro-batch, this means that it failed as a whole: it is split.
     pub fn end(&mut self, now: u64, token: Token, outcome: Outcome<V>) -> bool {
         self.now = now;
-        let Some(attempt) = self.close(token) else { return false };
-        let AttemptRecord { row, state, .. } = attempt;
+        let Some(Closed { first, further, state }) = self.close(token) else { return false };
         // An error that is not retried is an answer.
         let failed = self.settings.retry.errors && matches!(outcome, Outcome::Error(_));
         self.adapt(now, token.slot, state, failed);
         let outcome = if state == AttemptState::Open { outcome } else { Outcome::Cancelled };
         let mut counts = false;
-        if attempt.others.is_none() {
-            counts = row.is_some_and(|row| self.settle(now, row, outcome));
-        } else {
-            let rows: Vec<u32> = attempt.waiting().collect();
+        if let Some(further) = further {
+            let rows: Vec<u32> = first.into_iter().chain(further.iter().copied().flatten()).collect();
             if state == AttemptState::Open {
                 counts = true;
                 self.split(&rows);
             } else {
                 rows.into_iter().for_each(|row| self.back_off(now, row));
             }
+        } else {
+            counts = first.is_some_and(|row| self.settle(now, row, outcome));
         }
         self.advance();
         counts
@@ -133,10 +131,9 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
     /// The attempt of a micro-batch has ended with an outcome for each of its rows, in their order in `Start`.
     pub fn end_rows(&mut self, now: u64, token: Token, outcomes: impl IntoIterator<Item = Outcome<V>>) {
         self.now = now;
-        let Some(attempt) = self.close(token) else { return };
-        let AttemptRecord { row, state, .. } = attempt;
+        let Some(Closed { first, further, state }) = self.close(token) else { return };
         self.adapt(now, token.slot, state, false);
-        for (row, outcome) in std::iter::once(row).chain(attempt.others().iter().copied()).zip(outcomes) {
+        for (row, outcome) in std::iter::once(first).chain(further.into_iter().flatten()).zip(outcomes) {
             let outcome = if state == AttemptState::Open { outcome } else { Outcome::Cancelled };
             if let Some(row) = row {
                 self.settle(now, row, outcome);
@@ -170,13 +167,12 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
         while let Some(slot) = self.open.first_until(&mut self.attempts, now) {
             self.ask_to_end(now, slot);
             self.adapt(now, slot, AttemptState::Open, true);
-            let rows: Vec<u32> = self.attempts[slot].waiting().collect();
-            for row in rows {
+            for row in self.waiting(slot) {
                 if self.survives(slot, row) {
                     continue;
                 }
                 if self.settings.retry.timeouts && self.may_retry(row) {
-                    self.rows[row].stage = Stage::Ending(AttemptNumber::new(slot));
+                    self.rows[row].stage = Stage::Ending(Number::new(slot));
                     self.counts.backing_off += 1;
                 } else {
                     self.end_row(now, row, Outcome::TimedOut(Limit::Timeout));

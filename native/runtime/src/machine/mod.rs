@@ -7,6 +7,7 @@
 //! | `host.rs`     | what a host calls: batches in, results out, cancel, stop                  |
 //! | `executor.rs` | what an executor calls: attempts to start, how they end, timeouts; which  |
 //! |               | rows get another attempt                                                  |
+//! | `attempts.rs` | their records, and the rows that wait for their ends                      |
 //! | `rows.rs`     | how a row gets from one stage to the next; how it backs off               |
 //! | `stretch.rs`  | rows without records: their calls end at once                              |
 //! | `sharing.rs`  | rows with equal arguments: one call, and outcomes that are kept           |
@@ -36,6 +37,7 @@
 //! have no such order and cost a logarithm, where they are used.
 
 mod adaptive;
+mod attempts;
 mod calls;
 mod executor;
 mod hash;
@@ -54,9 +56,10 @@ mod tests;
 
 use crate::histogram::Histogram;
 use adaptive::Adaptive;
+use attempts::{AttemptRecord, AttemptState, Closed, First, FurtherRows, Number};
 use calls::Sharing;
 pub use calls::{CacheCounts, WriteArguments};
-use list::{Link, Linked, List};
+use list::{Link, List};
 pub use outcome::{Finished, Limit, Outcome, Weigh};
 use pace::Paced;
 pub use pace::{Pace, Rate};
@@ -64,7 +67,7 @@ use ready::ReadyRows;
 pub use settings::{Gather, Retry, Settings, Share};
 use slab::{RowKey, Slab};
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap, VecDeque};
+use std::collections::{BTreeSet, BinaryHeap, HashMap, VecDeque};
 use std::sync::Arc;
 use stretch::OpenStretch;
 pub use stretch::Stretch;
@@ -233,9 +236,9 @@ enum Stage {
     /// It waits for another row's call.
     Waiting,
     /// In this attempt.
-    Running(AttemptNumber),
+    Running(Number),
     /// This attempt has timed out and must end before the next one begins.
-    Ending(AttemptNumber),
+    Ending(Number),
     BackingOff,
     /// The pause is over; the next attempt may start.
     Due,
@@ -246,90 +249,10 @@ enum Stage {
     Ended,
 }
 
-/// The number of an attempt, without alignment: it leaves a row's record, of which there are many, no gap.
-#[derive(Debug, Clone, Copy)]
-struct AttemptNumber([u8; 4]);
-
-impl AttemptNumber {
-    #[inline]
-    fn new(slot: u32) -> AttemptNumber {
-        AttemptNumber(slot.to_ne_bytes())
-    }
-
-    #[inline]
-    fn slot(self) -> u32 {
-        u32::from_ne_bytes(self.0)
-    }
-}
-
 #[derive(Debug)]
 struct DueRow {
     row: RowKey,
     since: u64,
-}
-
-/// An attempt that has not ended.
-#[derive(Debug)]
-struct AttemptRecord {
-    generation: u32,
-    /// Of its first row.
-    id: u64,
-    /// The row that waits for its end. None: that row has ended, or went on without it.
-    row: Option<u32>,
-    /// Of the further rows of a micro-batch.
-    others: Option<Box<Others>>,
-    state: AttemptState,
-    /// Open: when it times out. Cancelled: when it becomes stuck.
-    link: Link,
-}
-
-/// The further rows of a micro-batch that wait for its end, as `AttemptRecord::row`. Behind one pointer, because most attempts
-/// have none.
-#[derive(Debug)]
-struct Others(Box<[Option<u32>]>);
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum AttemptState {
-    Open,
-    Cancelled,
-    Stuck,
-}
-
-impl AttemptRecord {
-    fn others(&self) -> &[Option<u32>] {
-        self.others.as_ref().map_or(&[], |others| &others.0)
-    }
-
-    fn waiting(&self) -> impl Iterator<Item = u32> + '_ {
-        self.row.iter().chain(self.others().iter().flatten()).copied()
-    }
-
-    fn places(&mut self) -> impl Iterator<Item = &mut Option<u32>> {
-        std::iter::once(&mut self.row).chain(self.others.iter_mut().flat_map(|others| others.0.iter_mut()))
-    }
-
-    /// Another row waits instead of one.
-    fn pass_on(&mut self, from: u32, to: u32) {
-        self.places().filter(|place| **place == Some(from)).for_each(|place| *place = Some(to));
-    }
-
-    /// This row waits no longer. True: it was the last one that did.
-    fn forget(&mut self, row: u32) -> bool {
-        let mut left = 0;
-        for place in self.places() {
-            if *place == Some(row) {
-                *place = None;
-            }
-            left += u32::from(place.is_some());
-        }
-        left == 0
-    }
-}
-
-impl Linked for AttemptRecord {
-    fn link(&mut self) -> &mut Link {
-        &mut self.link
-    }
 }
 
 #[derive(Debug)]
@@ -339,6 +262,8 @@ pub struct Machine<B, V> {
     spans: VecDeque<Span>,
     rows: Slab<Row<V>>,
     attempts: Slab<AttemptRecord>,
+    /// The further rows of micro-batches that have not ended, by attempt.
+    further: HashMap<u32, FurtherRows>,
     next_generation: u32,
     /// None: starts have no budget of rate.
     paced: Option<Paced>,
@@ -394,6 +319,7 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
             spans: VecDeque::new(),
             rows: Slab::default(),
             attempts: Slab::default(),
+            further: HashMap::new(),
             next_generation: 0,
             adaptive: settings.adaptive.then(|| Box::new(Adaptive::new(settings.allowed_in_flight))),
             paced: settings.rate.map(|rate| Paced::new(Arc::new(Pace::new(rate)))),

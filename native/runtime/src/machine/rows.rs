@@ -161,22 +161,10 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
     pub(super) fn run(&mut self, row: u32, slot: u32) -> (FurtherRow<B>, u64) {
         let record = &mut self.rows[row];
         record.attempts += u16::from(!matches!(record.stage, Stage::Split));
-        record.stage = Stage::Running(AttemptNumber::new(slot));
+        record.stage = Stage::Running(Number::new(slot));
         let BatchRecord { payload, first_id, deadline, .. } = &self.batches[record.batch];
         let row = (record.id - first_id) as usize;
         (FurtherRow { id: record.id, attempt: record.attempts, batch: payload.clone(), row }, *deadline)
-    }
-
-    /// Removes an attempt that has ended; None: the token is stale.
-    #[inline]
-    pub(super) fn close(&mut self, token: Token) -> Option<AttemptRecord> {
-        let state = self.attempts.get(token.slot).filter(|a| a.generation == token.generation)?.state;
-        match state {
-            AttemptState::Open => self.open.remove(&mut self.attempts, token.slot),
-            AttemptState::Cancelled => self.ending.remove(&mut self.attempts, token.slot),
-            AttemptState::Stuck => self.counts.stuck -= 1,
-        }
-        Some(self.attempts.remove(token.slot))
     }
 
     /// The attempt that a row waited for has ended. True: the outcome counts.
@@ -249,13 +237,7 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
 
     /// An attempt is stuck (R8): its rows back off if the function is idempotent, else they end.
     pub(super) fn give_up_on(&mut self, now: u64, slot: u32) {
-        let attempt = &mut self.attempts[slot];
-        attempt.state = AttemptState::Stuck;
-        self.counts.stuck += 1;
-        self.newly_stuck.push(Stuck { token: Token { slot, generation: attempt.generation }, id: attempt.id });
-        let rows: Vec<u32> = attempt.waiting().collect();
-        (attempt.row, attempt.others) = (None, None);
-        for row in rows {
+        for row in self.stuck(slot) {
             self.rows[row].stage = Stage::Between;
             if self.settings.retry.idempotent {
                 self.back_off(now, row);
@@ -292,14 +274,13 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
         }
         match std::mem::replace(&mut record.stage, Stage::Ended) {
             Stage::Running(number) => {
-                let slot = number.slot();
-                let attempt = &mut self.attempts[slot];
-                if attempt.forget(row) && attempt.state == AttemptState::Open {
+                let slot = number.get();
+                if self.forget(slot, row) && self.attempts[slot].state == AttemptState::Open {
                     self.ask_to_end(now, slot);
                 }
             }
             Stage::Ending(number) => {
-                self.attempts[number.slot()].forget(row);
+                self.forget(number.get(), row);
                 self.counts.backing_off -= 1;
             }
             Stage::BackingOff => self.counts.backing_off -= 1,

@@ -230,7 +230,7 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
     /// call then.
     pub(super) fn survives(&mut self, slot: u32, row: u32) -> bool {
         let Row { attempts: 0, call, .. } = self.rows[row] else { return false };
-        self.attempts[slot].forget(row);
+        self.forget(slot, row);
         self.lead_anew(row, call);
         true
     }
@@ -240,11 +240,11 @@ impl<B: Clone, V: Clone + Weigh> Machine<B, V> {
     fn pass_attempt_on(&mut self, now: u64, from: u32, to: u32, is_its_own: bool) -> bool {
         let stage = self.rows[from].stage;
         let Stage::Running(number) = stage else { return false };
-        let slot = number.slot();
+        let slot = number.get();
         if self.attempts[slot].state != AttemptState::Open {
             return false;
         }
-        self.attempts[slot].pass_on(from, to);
+        self.replace(slot, from, to);
         self.rows[from].stage = Stage::Between;
         let record = &mut self.rows[to];
         (record.stage, record.attempts, record.begun) = (stage, u16::from(is_its_own), now);

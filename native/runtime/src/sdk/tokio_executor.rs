@@ -256,7 +256,7 @@ where
             while let Some(attempt) = next {
                 let info = self.with_rows(|rows| rows.call_info_of(&attempt));
                 match self.begin(&attempt.batch, attempt.row, &info, future.as_mut(), context) {
-                    Poll::Pending => return Some(Waiting::new(attempt.token, &info, &attempt.batch, attempt.row)),
+                    Poll::Pending => return Some(Waiting::new(attempt.token, &info, &attempt.batch)),
                     Poll::Ready(outcome) => next = self.end(attempt.token, outcome, false),
                 }
             }
@@ -283,7 +283,7 @@ where
             match self.begin(&stretch.batch, row, &info, future.as_mut(), context) {
                 Poll::Pending => {
                     let token = self.with_rows(|rows| rows.end_stretch(&stretch, true));
-                    return token.map(|token| Waiting::new(token, &info, &stretch.batch, row));
+                    return token.map(|token| Waiting::new(token, &info, &stretch.batch));
                 }
                 Poll::Ready(outcome) => self.with_rows(|rows| rows.end_in_stretch(&mut stretch, outcome)),
             }
@@ -369,13 +369,14 @@ struct Slot<'s, A, F, C> {
 struct Waiting {
     token: Token,
     info: KeptInfo,
+    attempt: u16,
     /// The slot must give it up.
     is_cancelled: bool,
 }
 
 impl Waiting {
-    fn new(token: Token, info: &CallInfo, batch: &Batch, row: usize) -> Waiting {
-        Waiting { token, info: KeptInfo::new(info, batch, row), is_cancelled: false }
+    fn new(token: Token, info: &CallInfo, batch: &Batch) -> Waiting {
+        Waiting { token, info: KeptInfo::new(info, batch), attempt: info.attempt(), is_cancelled: false }
     }
 }
 
@@ -411,12 +412,13 @@ where
         // SAFETY: as above; this is the only reference to it.
         let mut future = unsafe { Pin::new_unchecked(future) };
         let mut next = None;
-        if let Some(Waiting { token, info, is_cancelled }) = waiting {
-            let polled = shared.poll(&info.info(shared.runtime.lineage()), future.as_mut(), context, |future| {
+        if let Some(Waiting { token, info, attempt, is_cancelled }) = waiting {
+            let first = |future: &mut Pin<&mut Option<F>>| {
                 if *is_cancelled {
                     future.set(None);
                 }
-            });
+            };
+            let polled = info.with(*attempt, shared.runtime.lineage(), |info| shared.poll(info, future.as_mut(), context, first));
             let Poll::Ready(outcome) = polled else { return wait(waker, context) };
             next = shared.end(*token, outcome, true);
         }
@@ -454,6 +456,12 @@ mod tests {
     use crate::machine::Stop;
     use crate::runtime::samples;
     use std::time::Duration;
+
+    /// R7: there is one of each for every row in flight.
+    #[test]
+    fn slots_stay_small() {
+        assert_eq!(size_of::<Slot<'_, (), u64, ()>>(), 64 + size_of::<u64>());
+    }
 
     /// R17: its rows are answered, and a stop does not wait for it.
     #[test]

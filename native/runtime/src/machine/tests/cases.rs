@@ -494,5 +494,5 @@ fn a_token_is_the_same_as_a_number() {
 #[test]
 fn r7_records_stay_small() {
     assert_eq!(size_of::<Option<crate::machine::Row<crate::value::Value>>>(), 56);
-    assert_eq!(size_of::<Option<crate::machine::AttemptRecord>>(), 48);
+    assert_eq!(size_of::<Option<crate::machine::AttemptRecord>>(), 32);
 }
