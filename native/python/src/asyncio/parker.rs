@@ -84,16 +84,23 @@ unsafe extern "C" fn cancel(_: *mut PyObject, _: *mut PyObject, _: *mut PyObject
 }
 
 /// add_done_callback(callback, *, context)
-unsafe extern "C" fn add_done_callback(this: *mut PyObject, arguments: *mut PyObject, keywords: *mut PyObject) -> *mut PyObject {
-    // SAFETY: see above; items of the two containers are borrowed, and references are taken.
+unsafe extern "C" fn add_done_callback(
+    this: *mut PyObject,
+    arguments: *const *mut PyObject,
+    count: Py_ssize_t,
+    names: *mut PyObject,
+) -> *mut PyObject {
+    // SAFETY: see above. There are `count` arguments, then one for each of the names; all are borrowed, and references taken.
     unsafe {
         let parker = Parker::of(this);
-        if PyTuple_Size(arguments) < 1 {
+        if count < 1 {
             return raise(PyExc_TypeError, "add_done_callback() takes a callback");
         }
-        let context = if keywords.is_null() { null_mut() } else { PyDict_GetItemString(keywords, c"context".as_ptr()) };
-        (*parker).callback = Some(Owned::borrowed(PyTuple_GetItem(arguments, 0)));
-        (*parker).context = (!context.is_null()).then(|| Owned::borrowed(context));
+        let named = if names.is_null() { 0 } else { PyTuple_Size(names) };
+        let is_context = |i: &Py_ssize_t| PyUnicode_CompareWithASCIIString(PyTuple_GetItem(names, *i), c"context".as_ptr()) == 0;
+        let context = (0..named).find(is_context).map(|i| *arguments.offset(count + i));
+        (*parker).callback = Some(Owned::borrowed(*arguments));
+        (*parker).context = context.map(|context| Owned::borrowed(context));
         none()
     }
 }
@@ -121,11 +128,11 @@ pub(super) unsafe fn add_type(module: *mut PyObject) -> bool {
     const KEYWORDS: std::ffi::c_int = METH_VARARGS | METH_KEYWORDS;
     const NAME: &CStr = c"arroyo_udf_plugin._native.Parker";
     type Plain = unsafe extern "C" fn(*mut PyObject, *mut PyObject) -> *mut PyObject;
-    // SAFETY: the methods take an object of this type. With METH_KEYWORDS Python calls a function with three arguments; it
-    // is only stored as one with two.
+    // SAFETY: the methods take an object of this type. With METH_KEYWORDS Python calls a function with three arguments, or with
+    // METH_FASTCALL, too, four; it is only stored as one with two.
     unsafe {
         let cancel: Plain = std::mem::transmute::<PyCFunctionWithKeywords, Plain>(cancel);
-        let add_done_callback: Plain = std::mem::transmute::<PyCFunctionWithKeywords, Plain>(add_done_callback);
+        let add_done_callback: Plain = std::mem::transmute::<PyCFunctionFastWithKeywords, Plain>(add_done_callback);
         state::of(module).parker.define::<Parker>(
             module,
             NAME,
@@ -133,7 +140,7 @@ pub(super) unsafe fn add_type(module: *mut PyObject) -> bool {
                 (c"get_loop", get_loop, METH_NOARGS),
                 (c"result", result, METH_NOARGS),
                 (c"cancel", cancel, KEYWORDS),
-                (c"add_done_callback", add_done_callback, KEYWORDS),
+                (c"add_done_callback", add_done_callback, METH_FASTCALL | METH_KEYWORDS),
             ],
             &[PyType_Slot { slot: Py_tp_members, pfunc: (&raw const MEMBERS.0).cast_mut().cast() }],
         )

@@ -18,6 +18,7 @@ use super::time_slice::next_rows;
 use super::{Runtime, State};
 use crate::call_info::{key_of, CallInfo};
 use crate::machine::{Outcome, Token};
+use crate::sync::MutexGuard;
 use crate::timer::{lately, now, tick};
 use crate::value::Value;
 use std::collections::VecDeque;
@@ -55,12 +56,6 @@ impl State {
         }
     }
 
-    /// If no call begins in a turn from now on, as `is_over` says, its end tells the host of what was found in the outbox since
-    /// `tell_by` was as given, and the timer need not. The answer says that this is so.
-    pub(super) fn tell_at_end(&mut self, is_over: bool, tell_by: Option<u64>) -> bool {
-        is_over && tell_by.is_none() && self.tell_by.take().is_some()
-    }
-
     /// Tells the machine when calls began, if that was more than a tick after their rows were taken, at `took`: the executor is
     /// about to take further rows.
     fn begin_calls(&mut self, seat: usize, took: u64) {
@@ -96,9 +91,33 @@ pub struct Ahead {
     /// As that, and no other executor takes rows of this runtime. Known once rows were taken.
     pub(super) is_alone: bool,
     pub(super) in_stretch: bool,
-    pub(super) in_turn: bool,
+    pub(super) telling: Telling,
+}
+
+/// Who tells the host of rows that have ended.
+#[derive(Default)]
+pub(super) struct Telling {
+    pub in_turn: bool,
+    /// In a turn in which the host has not been told.
+    is_first: bool,
     /// Nobody is to tell the host of an outcome that was left in this turn: before a call begins, the timer is.
-    pub(super) is_untold: bool,
+    pub is_untold: bool,
+}
+
+impl Telling {
+    /// There is nothing to start; `tell_by` is from before the outbox was emptied. The first time in a turn that something has
+    /// ended then, this tells the host, which need not wait for what an executor does around its calls. Later the end of the
+    /// turn does, unless a call begins before. The timer is not needed for it.
+    pub fn nothing_starts(&mut self, runtime: &Runtime, mut state: MutexGuard<'_, State>, tell_by: Option<u64>) {
+        if self.is_first && state.has_results() {
+            (self.is_first, self.is_untold) = (false, false);
+            return runtime.wake_after(state);
+        }
+        if self.in_turn && tell_by.is_none() && state.tell_by.take().is_some() {
+            self.is_untold = true;
+        }
+        runtime.keep_time(&mut state);
+    }
 }
 
 impl Deref for Ahead {
@@ -126,8 +145,7 @@ impl Ahead {
             is_plain,
             is_alone: false,
             in_stretch: false,
-            in_turn: false,
-            is_untold: false,
+            telling: Telling::default(),
         }
     }
 
@@ -137,7 +155,7 @@ impl Ahead {
 
     /// As [`Seat::begin_turn`].
     pub fn begin_turn(&mut self, orders: &mut Orders) {
-        self.in_turn = true;
+        (self.telling.in_turn, self.telling.is_first) = (true, true);
         self.seat.begin_turn(orders);
         if self.taken.is_empty() {
             return;
@@ -154,12 +172,12 @@ impl Ahead {
 
     /// Calls go on, and a turn follows soon: its end tells the host of those that end.
     pub fn go_on(&mut self) {
-        self.in_turn = true;
+        self.telling.in_turn = true;
     }
 
     /// As [`Seat::end_turn`].
     pub fn end_turn(&mut self) -> After {
-        (self.in_turn, self.is_untold) = (false, false);
+        self.telling = Telling::default();
         self.seat.end_turn_with(!self.taken.is_empty())
     }
 
@@ -239,8 +257,8 @@ impl Ahead {
         }
         if state.has_results() {
             // The end of the turn tells the host, unless a call begins before.
-            self.is_untold = self.in_turn && attempt.is_none();
-            if !self.is_untold {
+            self.telling.is_untold = self.telling.in_turn && attempt.is_none();
+            if !self.telling.is_untold {
                 state.tell_soon();
             }
         }
@@ -254,8 +272,8 @@ impl Ahead {
             self.hand_over(at, token, outcome);
         }
         if self.seat.outbox().nobody_tells() {
-            self.is_untold = true;
-            if !self.in_turn {
+            self.telling.is_untold = true;
+            if !self.telling.in_turn {
                 self.have_told();
             }
         }
@@ -264,7 +282,7 @@ impl Ahead {
     /// The author's code runs from now on: who is to tell the host of what was left must know it.
     #[inline]
     pub(super) fn call_begins(&mut self) {
-        if self.is_untold {
+        if self.telling.is_untold {
             self.have_told();
         }
     }
@@ -272,7 +290,7 @@ impl Ahead {
     /// Makes the timer tell the host of what is in the outbox.
     #[cold]
     pub(super) fn have_told(&mut self) {
-        self.is_untold = false;
+        self.telling.is_untold = false;
         let mut state = self.seat.lock();
         self.seat.outbox().set_told(true);
         state.take_outcomes();
@@ -347,7 +365,9 @@ impl Ahead {
             state.seats[seat].taken.push(attempt.token);
             self.taken.push_back((Some(place), attempt));
         }
-        self.is_untold |= state.tell_at_end(self.in_turn && self.taken.is_empty(), tell_by);
+        if self.taken.is_empty() {
+            return self.telling.nothing_starts(&self.seat, state, tell_by);
+        }
         self.seat.keep_time(&mut state);
         self.seat.wake_for_more(state);
     }

@@ -128,8 +128,9 @@ impl Ahead {
         let now = state.not_back(now);
         let Some(taken) = state.machine.begin_stretch(now, rows) else {
             let may_start = state.can_start();
-            self.is_untold |= state.tell_at_end(self.in_turn && !may_start, tell_by);
-            self.seat.keep_time(&mut state);
+            if !may_start {
+                self.telling.nothing_starts(&self.seat, state, tell_by);
+            }
             return Err(may_start);
         };
         self.seat.outbox().begin_stretch();
@@ -157,8 +158,8 @@ impl Ahead {
         match self.seat.outbox().leave_in_stretch(place, at, outcome) {
             News::Nothing => {}
             News::NobodyTells => {
-                self.is_untold = true;
-                if !self.in_turn || stretch.row().is_some() {
+                self.telling.is_untold = true;
+                if !self.telling.in_turn || stretch.row().is_some() {
                     self.have_told();
                 }
             }
