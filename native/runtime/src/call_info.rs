@@ -172,3 +172,28 @@ fn made_key(lineage: [u8; 16], id: u64) -> Key {
     key[16..].copy_from_slice(&id.to_be_bytes());
     key
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::arrow::Layout;
+    use crate::runtime::{samples, Seat};
+
+    #[test]
+    fn a_call_that_waits_keeps_all_that_it_can_be_asked() {
+        for given in [false, true] {
+            let runtime = samples::runtime(Layout::Fixed(8), 10);
+            let mut batch = samples::batch_of(2);
+            if given {
+                let keys = Some(Box::from([[7; 24], [8; 24]]));
+                batch.set_context(Some(Arc::new(BatchContext { keys, trace_parent: Some(c"00-1".into()), ..BatchContext::default() })));
+            }
+            assert!(runtime.send(5, batch).is_ok());
+            let attempt = Seat::take(&runtime).next().expect("the first row");
+            let info = CallInfo::new(&runtime, &attempt);
+            assert_eq!((info.row_id(), info.trace_parent().is_some()), (5, given));
+            let kept = KeptInfo::new(&info, &attempt.batch);
+            kept.with(info.attempt(), runtime.lineage(), |again| assert_eq!(again, &info));
+        }
+    }
+}
