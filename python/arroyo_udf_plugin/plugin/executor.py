@@ -10,7 +10,8 @@ How a row gets to its coroutine and back (the other half is native/python/src/as
 - A slot that finds no attempt parks on its `Parker`; a turn steps it at once.
 - A call that leaves a mark on its Task (a context variable, a reference, a cancellation) spends the slot: it ends, and
   a new one takes its place. So a call never meets another one's marks, as if each had a Task of its own.
-- Results are visible to the host at once; it is woken once per turn, not once per row.
+- Results are visible to the host at once; it is woken when nothing is left to start, and at the end of a turn, not
+  once per row.
 - One more Task per runtime runs the Context's `init`, waits for the end, and runs its `close`.
 
 Guarantees: any exception of a row ends that row only. Nothing here blocks the loop. Tasks left by calls run until the
@@ -377,7 +378,10 @@ class _Server:
     # ---- Rows ----
 
     def turn(self) -> None:
-        """One turn: cancel, give up, start. The eventfd wakes the loop for it, or the runtime schedules it."""
+        """One turn: cancel, give up, start. The eventfd wakes the loop for it, or the runtime schedules it.
+
+        Most turns only let idle slots start rows, and are native.
+        """
         if self.closing:
             return
         executor = self.executor

@@ -5,7 +5,7 @@
 //! - A table names the Task that runs each attempt, so that cancellations find it.
 //! - Whatever all slots share lives here: the runtime, the Context, the batch that pyarrow converted.
 //!
-//! Guarantees: the host is told of results once a turn, not once a row; a turn without waiting rows lasts about `SLICE`.
+//! Guarantees: the host is told of results twice a turn at most, not once a row; a turn without waiting rows lasts about `SLICE`.
 //! Assumes: only the loop's thread uses it, with the GIL held.
 
 use super::parker;

@@ -7,8 +7,8 @@
 //! Guarantees: a row that was taken ahead starts in the same turn or the next; if it is cancelled before, it ends without
 //! a call. Whoever has the lock and looks at rows empties the outboxes first, so an outcome counts from the moment at which
 //! it was left. The host is told of it [`TOLD`](super::wake_ups::TOLD) later at most, whatever calls do then: who leaves the
-//! first outcome that nobody is to tell of asks the timer; in a turn, before the next call begins, because the end of the turn
-//! tells the host anyway.
+//! first outcome that nobody is to tell of asks the timer; in a turn, before the next call begins, because the turn tells the
+//! host anyway: when it first finds nothing to start, and at its end.
 
 use super::executor::{After, Attempt, Orders};
 use super::outbox::{Outbox, ROOM};
