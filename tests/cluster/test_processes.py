@@ -4,6 +4,7 @@ import contextlib
 import os
 import queue
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -190,6 +191,28 @@ def test_a_kill_ends_a_worker_that_has_not_started_yet(schedulers: Schedulers, m
     first.start(schedulers.task)
     first.stop("job_1", 1, "kill")
     schedulers.await_event(Event.LOST)
+
+
+def test_who_stops_a_worker_that_has_told_its_end_is_answered(
+    schedulers: Schedulers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its process may take a while to leave."""
+    first, left = schedulers.first, threading.Event()
+    go_on = first._end
+
+    def late(running: Any) -> None:
+        left.wait(60)
+        go_on(running)
+
+    monkeypatch.setattr(first, "_end", late)
+    first.start(schedulers.task)
+    schedulers.await_event(Event.STARTED)
+    first.stop("job_1", 1, "save")
+    schedulers.await_event(Event.SAVED)
+    for how in ("save", "kill"):
+        first.stop("job_1", 1, how)
+        schedulers.await_event(Event.LOST)
+    left.set()
 
 
 def test_an_old_controller_clears_no_newer_generation(schedulers: Schedulers, tmp_path: Path) -> None:

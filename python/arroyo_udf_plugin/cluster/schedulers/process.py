@@ -136,11 +136,13 @@ class ProcessScheduler:
     def stop(self, job_id: str, generation: int, how: How) -> None:
         failpoints.reached("stopping")
         running = self._find(job_id, generation)
-        if running is None:
-            self._tell(JobReport(job_id, generation, Event.LOST, message=NOTHING_RUNS))
-        elif how == "kill":
+        if running is not None and how == "kill":
             threading.Thread(target=self._kill, args=(job_id, generation), daemon=True).start()
-        else:
+        with self._lock:
+            goes_on = running is not None and not running.ended
+        if running is None or not goes_on:  # a worker that has told its end, and still leaves, tells nothing more
+            self._tell(JobReport(job_id, generation, Event.LOST, message=NOTHING_RUNS))
+        elif how != "kill":
             running.orders.put(how)
 
     def rescale(self, task: Task) -> None:
@@ -412,9 +414,11 @@ class ProcessScheduler:
         if parts[4] == "reports":
             for said in messages.reports(body):
                 report = said.report(running.job_id, running.generation)
-                running.ended = running.ended or report.event not in (None, Event.STARTED)
-                failpoints.reached("heard" if report.event in (None, Event.STARTED) else "heard the end")
-                self._tell(report)
+                is_end = report.event not in (None, Event.STARTED)
+                failpoints.reached("heard the end" if is_end else "heard")
+                with self._lock:  # whoever stops it from now on is answered behind this
+                    running.ended = running.ended or is_end
+                    self._tell(report)
             return 200, {}
         return 404, {"error": "there is no such path"}
 
