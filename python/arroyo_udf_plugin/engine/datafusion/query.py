@@ -19,7 +19,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...abi import address, ffi
 from ...errors import InvalidArgument
 from ...host.ordinals import ordinals
 from ..connectors.cells import CellType, decoded
@@ -109,7 +108,6 @@ class Query:
         plan = _plan_of(tuple(items.items()), select.where, select.table, self._given)
         self._has_now, self._is_by_row, self.schema = plan.has_now, plan.is_by_row, plan.schema
         self._runs = Feed(plan.asked, plan.fed, plan.is_by_row) if works() else Single(plan.asked)
-        self._answered: pa.Schema | None = None
 
     def _wrong(self, items: Mapping[str, str], select: Select, error: Exception) -> WrongQuery:
         """Which item is wrong, if one is by itself."""
@@ -185,16 +183,7 @@ class Query:
 
     def _in_schema(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """With the names of the items, and without fields that are never null."""
-        if rows.schema == self.schema:
-            return rows
-        if rows.schema != self._answered:
-            answer = pa.RecordBatch.from_arrays(rows.columns, schema=self.schema)  # checks the types
-            self._answered = rows.schema
-            return answer
-        # The same, without an object for each column.
-        array = ffi.new("struct ArrowArray *")
-        rows._export_to_c(address(array))
-        return pa.RecordBatch._import_from_c(address(array), self.schema)
+        return rows if rows.schema == self.schema else pa.RecordBatch.from_arrays(rows.columns, schema=self.schema)
 
 
 @dataclasses.dataclass(frozen=True)
