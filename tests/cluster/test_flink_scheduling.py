@@ -357,6 +357,17 @@ def test_nothing_is_ready_while_flink_is_away(driven: Driven) -> None:
     driven.told(Event.READY)
 
 
+def test_a_stop_of_a_generation_that_is_being_cleared_is_answered(driven: Driven) -> None:
+    job = driven.start()
+    driven.flink.is_away = True
+    driven.scheduler.clear("job_1", 1)
+    driven.scheduler.stop("job_1", 1, "save")
+    assert driven.told(Event.LOST).generation == 1
+    driven.flink.is_away = False
+    driven.told(Event.READY)
+    assert job.state == "CANCELED"
+
+
 def test_a_stop_of_what_does_not_run_is_lost(driven: Driven) -> None:
     driven.scheduler.stop("job_1", 7, "save")
     assert driven.told(Event.LOST).generation == 7

@@ -59,14 +59,14 @@ class _Rescaling:
 
 
 class Following:
-    """is_new: it is to be submitted."""
+    """is_new: it is to be submitted. is_muted: nobody waits for what it says."""
 
     def __init__(
         self, flink: FlinkApi, watching: Watching, settings: FlinkSettings, task: Task, tell: Tell, is_new: bool
     ) -> None:
         self.task = task
         self._flink, self._watching, self._settings, self._is_new = flink, watching, settings, is_new
-        self._tell, self._is_muted = tell, False
+        self._tell, self.is_muted = tell, False
         self._id = flink_id(task.job_id, task.generation)
         first = max(1, task.generation - _OLDER)
         self._older = [flink_id(task.job_id, generation) for generation in range(first, task.generation)]
@@ -93,8 +93,8 @@ class Following:
             self.task, self._rescaling = task, _Rescaling(time.monotonic() + IN_PLACE)
 
     def mute(self) -> None:
-        """Nobody waits for what it says."""
-        self._is_muted = True
+        """It says nothing any more."""
+        self.is_muted = True
 
     async def run(self) -> None:
         try:
@@ -332,5 +332,5 @@ class Following:
             self._say(None, message=message, details=details)
 
     def _say(self, event: Event | None, **told: Any) -> None:
-        if not self._is_muted:
+        if not self.is_muted:
             self._tell(JobReport(self.task.job_id, self.task.generation, event, **told))

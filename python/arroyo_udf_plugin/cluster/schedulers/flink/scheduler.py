@@ -57,7 +57,7 @@ class FlinkScheduler:
         self._soon(lambda: self._rescale(task))
 
     def clear(self, job_id: str, generation: int) -> None:
-        self._soon(lambda: self._background(self._clear(job_id, generation)))
+        self._soon(lambda: self._clear(job_id, generation))
 
     def take_over(self, task: Task) -> bool:
         """True: Flink is asked whether it runs; if it does not, it is told to be orphaned."""
@@ -131,20 +131,25 @@ class FlinkScheduler:
             following.rescale(task)
 
     def _followed(self, job_id: str, generation: int) -> Following | None:
-        """None: that is told."""
-        found = self._following.get(job_id)
-        if found is not None and found[0].task.generation == generation:
-            return found[0]
+        """None: that is told. One that is being cleared says nothing any more, so it counts as gone."""
+        following, _ = self._following.get(job_id, (None, None))
+        if following is not None and following.task.generation == generation and not following.is_muted:
+            return following
         self._tell(JobReport(job_id, generation, Event.LOST, message=NOTHING_RUNS))
         return None
 
-    async def _clear(self, job_id: str, generation: int) -> None:
-        found = self._following.get(job_id)
+    def _clear(self, job_id: str, generation: int) -> None:
+        """Muted at once: a stop that comes next finds it gone."""
+        found, followed = self._following.get(job_id), None
         if found is not None and found[0].task.generation <= generation:
-            following, task = found
+            following, followed = found
             following.mute()
             following.order("kill")
-            await asyncio.wait([task])  # a submit that is under way has an end first
+        self._background(self._cancel(job_id, generation, followed))
+
+    async def _cancel(self, job_id: str, generation: int, followed: asyncio.Task[None] | None) -> None:
+        if followed is not None:
+            await asyncio.wait([followed])  # a submit that is under way has an end first
         ids = [flink_id(job_id, number) for number in range(1, generation + 1)]
         while True:
             jobs = await self._watching.seen()
