@@ -94,6 +94,10 @@ struct State {
     news: bool,
     /// When the timer tells the host of results, if nobody does it before.
     tell_by: Option<u64>,
+    /// When the timer looks again, after it has told the host: results until then need not wake it to be told.
+    look: u64,
+    /// When a turn told the host after which another followed.
+    told_in_turn: u64,
     /// How many threads in `wait` sleep for each condition.
     waiting: [u32; 2],
     armed: Option<Armed>,
@@ -123,7 +127,16 @@ impl State {
     /// Rows have ended: whatever the executor does now, the host is told soon. The caller keeps the time.
     fn tell_soon(&mut self) {
         if self.tell_by.is_none() && !self.news {
-            self.tell_by = Some(now() + wake_ups::TOLD);
+            let now = now();
+            let by = now + wake_ups::TOLD;
+            self.tell_by = Some(if self.look > now { self.look.min(by) } else { by });
+        }
+    }
+
+    /// As `tell_soon`, at a time.
+    fn tell_by(&mut self, by: u64) {
+        if !self.news {
+            self.tell_by = Some(self.tell_by.map_or(by, |known| known.min(by)));
         }
     }
 
@@ -190,6 +203,8 @@ impl Runtime {
                 arrived: Vec::new(),
                 news: false,
                 tell_by: None,
+                look: 0,
+                told_in_turn: 0,
                 seats: Vec::new(),
                 runners: Runners::default(),
                 wake_ups: 0,
@@ -324,6 +339,11 @@ impl Ticking for Runtime {
             }
             state.put_timeouts_off(now);
             self.between_sends(&mut state, |machine| machine.tick(now));
+            if state.tell_by.is_some() {
+                let look = now + wake_ups::TOLD;
+                state.look = look;
+                state.alarm.set(look, || self.me.clone());
+            }
             let stuck_for_good = state.machine.is_stuck();
             let poisoned = state.machine.poisoned().is_some();
             self.wake_after(state);

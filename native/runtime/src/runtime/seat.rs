@@ -10,6 +10,7 @@ use super::executor::{After, Attempt, Executor, Orders, Turn};
 use super::outbox::Outbox;
 use super::remote::Ended;
 use super::seats::SeatState;
+use super::wake_ups::{TOLD, TOLD_APART};
 use super::{Runtime, State};
 use crate::machine::{Outcome, Token};
 use crate::sync::MutexGuard;
@@ -216,11 +217,33 @@ impl Seat {
         if after == After::Settled {
             state.closing.get_or_insert_with(Instant::now);
         }
-        self.wake_after(state);
+        if after == After::Again && self.tells_later(&mut state) {
+            self.wake_others(state);
+        } else {
+            self.wake_after(state);
+        }
         if after == After::Settled {
             self.changed.notify_all(); // a stop waits only so long for the `close`
         }
         after
+    }
+
+    /// Whether this turn, after which another follows, leaves it to a later one to tell the host: executors that share the rows
+    /// have turns at different times, and each wake-up more costs the host a drain. If a call computes, the timer tells.
+    fn tells_later(&self, state: &mut State) -> bool {
+        state.take_outcomes();
+        if !state.is_shared() || state.news || !state.has_results() {
+            return false;
+        }
+        let now = now();
+        if now.saturating_sub(state.told_in_turn) >= TOLD_APART {
+            state.told_in_turn = now;
+            return false;
+        }
+        // All that the host does not know of has ended since it was told.
+        self.outbox.set_told(true);
+        state.tell_by(state.told_in_turn + TOLD);
+        true
     }
 
     /// Whether the executor takes no further rows for now: then rows do not wake it, and others start them.

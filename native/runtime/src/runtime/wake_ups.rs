@@ -19,6 +19,9 @@ pub const NEWS: u32 = 8;
 /// How long rows that have ended may wait until the host is told of them, while the executor's turn goes on.
 pub(super) const TOLD: u64 = 2_000_000;
 
+/// How far apart two turns are, at least, that tell the host and go on, if several executors have turns.
+pub(super) const TOLD_APART: u64 = 1_000_000;
+
 /// A host's request to be called.
 pub(super) struct Armed {
     condition: u32,
@@ -101,6 +104,12 @@ impl Runtime {
 
     /// Gives the lock back after a change, then wakes every sleeper whose condition holds now. Keeps the time.
     pub(super) fn wake_after(&self, mut state: MutexGuard<'_, State>) {
+        state.note_news();
+        self.wake_others(state);
+    }
+
+    /// As `wake_after`, but the host is not told of results that are new.
+    pub(super) fn wake_others(&self, mut state: MutexGuard<'_, State>) {
         let todo = self.todo(&mut state);
         drop(state);
         self.act(todo);
@@ -108,7 +117,6 @@ impl Runtime {
 
     /// The wake-ups that a change makes necessary.
     fn todo(&self, state: &mut State) -> Todo {
-        state.note_news();
         self.keep_time(state);
         let mut executors = Woken::new();
         if self.inbox.is_asleep() {
@@ -135,6 +143,7 @@ impl Runtime {
             let mut state = self.lock();
             state.calling = false;
             // The host may have armed again while the former request was answered.
+            state.note_news();
             let todo = self.todo(&mut state);
             drop(state);
             self.changed.notify_all();

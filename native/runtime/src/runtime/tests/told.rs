@@ -4,7 +4,7 @@ use super::{samples, send, Idle, SOON};
 use crate::abi;
 use crate::arrow::Layout;
 use crate::machine::Outcome;
-use crate::runtime::wake_ups::TOLD;
+use crate::runtime::wake_ups::{TOLD, TOLD_APART};
 use crate::runtime::{After, Ahead, Orders, Runtime, Seat};
 use crate::timer::{now, Ticking};
 use crate::value::Value;
@@ -14,6 +14,12 @@ use std::time::Duration;
 
 /// A runtime with one executor that takes rows ahead, in a turn.
 fn ahead(ordered: bool) -> (Arc<Runtime>, Ahead) {
+    let (runtime, mut executors) = executors(ordered, 1);
+    (runtime, executors.remove(0))
+}
+
+/// A runtime with executors that take rows ahead, all in a turn.
+fn executors(ordered: bool, count: usize) -> (Arc<Runtime>, Vec<Ahead>) {
     let runtime = samples::runtime_with(Layout::Fixed(8), |settings| crate::machine::Settings {
         ordered,
         max_rows: 1000,
@@ -21,11 +27,15 @@ fn ahead(ordered: bool) -> (Arc<Runtime>, Ahead) {
         allowed_in_flight: 6,
         ..settings
     });
-    let seat = Seat::take(&runtime);
-    seat.serve(Box::new(Idle));
-    let mut ahead = Ahead::new(seat);
-    ahead.begin_turn(&mut Orders::default());
-    (runtime, ahead)
+    let seats: Vec<_> = (0..count).map(|_| Seat::take(&runtime)).collect();
+    let executors = seats.into_iter().map(|seat| {
+        seat.serve(Box::new(Idle));
+        let mut ahead = Ahead::new(seat);
+        ahead.begin_turn(&mut Orders::default());
+        ahead
+    });
+    let executors = executors.collect();
+    (runtime, executors)
 }
 
 fn one() -> Outcome<Value> {
@@ -33,12 +43,13 @@ fn one() -> Outcome<Value> {
 }
 
 /// No row that a drain would hand out waits for anything but the timer; or for the end of the turn, while no call computes.
-fn check(runtime: &Runtime, ahead: &Ahead) {
+fn check(runtime: &Runtime, executors: &[Ahead]) {
     let state = runtime.lock();
     let in_stretch = state.machine.ended_in_stretch().is_some_and(|ended| state.seats[0].outbox.left_in_stretch() > ended);
     let ended = in_stretch || state.has_results() || state.seats.iter().any(|seat| !seat.outbox.is_empty());
     let told_in_time = state.tell_by.is_some_and(|by| by <= now() + TOLD && state.alarm.at().is_some_and(|at| at <= by));
-    assert!(!ended || state.news || told_in_time || ahead.telling.is_untold && ahead.telling.in_turn, "nobody tells the host");
+    let told_in_turn = executors.iter().any(|ahead| ahead.telling.is_untold && ahead.telling.in_turn);
+    assert!(!ended || state.news || told_in_time || told_in_turn, "nobody tells the host");
 }
 
 #[derive(Debug, Clone)]
@@ -83,10 +94,16 @@ fn step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #[test]
-    fn r14_every_row_that_can_be_drained_is_told_in_time(ordered in any::<bool>(), steps in prop::collection::vec(step(), 1..60)) {
-        let (runtime, mut ahead) = ahead(ordered);
-        let (mut id, mut running, mut stretch) = (0, Vec::new(), None);
-        for step in steps {
+    fn r14_every_row_that_can_be_drained_is_told_in_time(
+        ordered in any::<bool>(),
+        count in 1..=2usize,
+        steps in prop::collection::vec((0..2usize, step()), 1..60),
+    ) {
+        let (runtime, mut executors) = executors(ordered, count);
+        let (mut id, mut running, mut stretch) = (0, [Vec::new(), Vec::new()], None);
+        for (executor, step) in steps {
+            let executor = executor % count;
+            let (ahead, running) = (&mut executors[executor], &mut running[executor]);
             match step {
                 Step::Send => {
                     send(&runtime, id);
@@ -94,7 +111,9 @@ proptest! {
                 }
                 Step::Take(rows) if !ahead.has_taken() && stretch.is_none() => ahead.take(now(), rows),
                 Step::Begin if stretch.is_none() => running.extend(ahead.next_attempt().map(|begun| begun.token)),
-                Step::TakeStretch(rows) if stretch.is_none() && !ahead.has_taken() => stretch = ahead.begin_stretch(now(), rows).ok(),
+                Step::TakeStretch(rows) if count == 1 && stretch.is_none() && !ahead.has_taken() => {
+                    stretch = ahead.begin_stretch(now(), rows).ok();
+                }
                 Step::EndInStretch => {
                     if let Some(stretch) = stretch.as_mut().filter(|stretch| stretch.row().is_some()) {
                         ahead.end_in_stretch(stretch, one());
@@ -121,9 +140,25 @@ proptest! {
                 Step::Cancel(row) => runtime.cancel(row, 3),
                 Step::Take(_) | Step::Begin | Step::TakeStretch(_) | Step::End(_) | Step::EndAndBegin(_) | Step::Turn => {}
             }
-            check(&runtime, &ahead);
+            check(&runtime, &executors);
         }
     }
+}
+
+#[test]
+fn of_executors_that_share_the_rows_one_tells_the_host_at_a_time() {
+    let (runtime, mut executors) = executors(true, 2);
+    (0..4).for_each(|id| send(&runtime, id));
+    let begun: Vec<_> = executors.iter_mut().map(|ahead| ahead.next_attempt().unwrap().token).collect();
+    executors[0].end(begun[0], one());
+    assert_eq!(executors[0].end_turn(), After::Again);
+    assert!(runtime.wait(abi::RESULTS, Duration::ZERO));
+    assert_eq!(super::rows(&runtime), 1);
+    executors[1].end(begun[1], one());
+    runtime.lock().told_in_turn = now() + TOLD_APART; // as if just now, however slow this thread is
+    assert_eq!(executors[1].end_turn(), After::Again);
+    assert!(!runtime.wait(abi::RESULTS, Duration::ZERO), "a turn of the other one tells soon");
+    assert!(runtime.wait(abi::RESULTS, SOON), "the timer has told");
 }
 
 #[test]
