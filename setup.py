@@ -62,7 +62,6 @@ arroyo-udf-plugin = {{ path = {runtime}, features = ["tokio"] }}
 NOT_COMPILED = {"benches", "ci", "examples", "tests"}
 # The functions that the Python host gives to `arm` and `set_log`; implemented in native/python/src/host.rs.
 HOST_HELPERS = """
-void arroyo_udf_host_wake(void* eventfd);
 void arroyo_udf_host_log(void* data, uint32_t level, const char* text);
 """
 

@@ -292,8 +292,8 @@ def test_signals_interrupt_a_wait(functions: dict[str, Function]) -> None:
             runtime.send(0, ints(500), ints(None))
 
             def when_it_waits() -> None:
-                until(lambda: bool(runtime._waiters._waiting), "the main thread to wait")
-                # A signal just before the waiting system call would be handled only after it: repeat the signal.
+                # A signal before it waits does nothing, and one just before the waiting system call is handled only
+                # after it: repeat the signal.
                 while not arrived.wait(0.01):
                     os.kill(os.getpid(), signal.SIGUSR1)
 

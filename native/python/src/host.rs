@@ -1,5 +1,5 @@
-//! Helpers for the Python host beside the contract: struct arrays, which pyarrow makes at a higher cost, and the functions
-//! for `arm` and `set_log` (`setup.py` declares those for cffi).
+//! Helpers for the Python host beside the contract: struct arrays, which pyarrow makes at a higher cost, and the function
+//! for `set_log` (`setup.py` declares it for cffi).
 
 use crate::gil;
 use crate::object::{none, raise, Owned};
@@ -125,10 +125,10 @@ pub unsafe extern "C" fn taken(_module: *mut PyObject, address: *mut PyObject) -
 
 /// The out-parameters of a call, as the host lays them out in memory; and its status.
 #[repr(C)]
-struct Outputs {
+pub struct Outputs {
     array: ArrowArray,
     schema: *const ArrowSchema,
-    error: Error,
+    pub error: Error,
     status: Status,
 }
 
@@ -208,10 +208,4 @@ pub unsafe extern "C" fn take_log(_module: *mut PyObject, _: *mut PyObject) -> *
         }
         list.into_ptr()
     }
-}
-
-/// The function for `arm`: `data` is the descriptor of an eventfd.
-#[no_mangle]
-pub extern "C" fn arroyo_udf_host_wake(data: *mut c_void) {
-    crate::eventfd::wake(data as usize as i32);
 }

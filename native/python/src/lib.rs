@@ -27,6 +27,7 @@
 //! | [`process`]     | worker processes: opened by a host, and their life                          |
 //! | [`opener`]      | the same for hosts that are not Python                                       |
 //! | [`host`]        | helpers for the Python host                                                 |
+//! | [`waiters`]     | who waits for a runtime                                                     |
 //! | [`columns`]     | the columns of a call from the Python host                                  |
 //! | [`ledger`]      | the ids that a runtime was sent and has not answered                        |
 //! | [`results`]     | the results of a plugin, checked before pyarrow reads them                  |
@@ -74,6 +75,7 @@ mod subinterpreter;
 mod sync;
 mod traceback;
 mod values;
+mod waiters;
 
 use arroyo_udf_plugin::abi;
 use arroyo_udf_plugin::arrow::Batch;
@@ -287,7 +289,7 @@ const fn fast(name: &'static CStr, function: PyCFunctionFast) -> PyMethodDef {
     }
 }
 
-static mut METHODS: [PyMethodDef; 50] = [
+static mut METHODS: [PyMethodDef; 55] = [
     method(c"described", described::described, METH_O),
     method(c"register", registry::register, METH_VARARGS),
     method(c"open_arroyo", imported::open_arroyo, METH_O),
@@ -332,6 +334,11 @@ static mut METHODS: [PyMethodDef; 50] = [
     method(c"layout", results::layout, METH_O),
     fast(c"check_run", results::check_run),
     fast(c"check_drained", results::check_drained),
+    fast(c"waiters", waiters::waiters),
+    fast(c"sleep", waiters::sleep),
+    fast(c"arm", waiters::arm),
+    fast(c"leave", waiters::leave),
+    method(c"close_waiters", waiters::close_waiters, METH_O),
     fast(c"json_function", sql::json_function),
     fast(c"json_answers", sql::json_answers),
     fast(c"json_reader", sql::json_reader),

@@ -171,7 +171,7 @@ class Started:
         """As `send`, but without room it raises WouldBlock and sends nothing. Chunks are combined."""
         self._check_free()
         context = self._context(deadline, trace_parent, idempotency_keys)
-        if self._full and not self._waiters.holds(abi.ROOM):
+        if self._full and not self._waiters.block(abi.ROOM, 0):
             raise self._would_block()  # saves the export of the batch
         for first, n_rows, batch in self._batches(first_id, arrays, whole=True):
             if not self._sent(first, n_rows, batch, context):
