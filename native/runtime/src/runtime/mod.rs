@@ -94,8 +94,6 @@ struct State {
     news: bool,
     /// When the timer tells the host of results, if nobody does it before.
     tell_by: Option<u64>,
-    /// When the timer looks again, after it has told the host: results until then need not wake it to be told.
-    look: u64,
     /// When a turn told the host after which another followed.
     told_in_turn: u64,
     /// How many threads in `wait` sleep for each condition.
@@ -127,9 +125,7 @@ impl State {
     /// Rows have ended: whatever the executor does now, the host is told soon. The caller keeps the time.
     fn tell_soon(&mut self) {
         if self.tell_by.is_none() && !self.news {
-            let now = now();
-            let by = now + wake_ups::TOLD;
-            self.tell_by = Some(if self.look > now { self.look.min(by) } else { by });
+            self.tell_by = Some(now() + wake_ups::TOLD);
         }
     }
 
@@ -203,7 +199,6 @@ impl Runtime {
                 arrived: Vec::new(),
                 news: false,
                 tell_by: None,
-                look: 0,
                 told_in_turn: 0,
                 seats: Vec::new(),
                 runners: Runners::default(),
@@ -339,11 +334,6 @@ impl Ticking for Runtime {
             }
             state.put_timeouts_off(now);
             self.between_sends(&mut state, |machine| machine.tick(now));
-            if state.tell_by.is_some() {
-                let look = now + wake_ups::TOLD;
-                state.look = look;
-                state.alarm.set(look, || self.me.clone());
-            }
             let stuck_for_good = state.machine.is_stuck();
             let poisoned = state.machine.poisoned().is_some();
             self.wake_after(state);

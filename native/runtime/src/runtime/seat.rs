@@ -231,8 +231,11 @@ impl Seat {
     /// Whether this turn, after which another follows, leaves it to a later one to tell the host: executors that share the rows
     /// have turns at different times, and each wake-up more costs the host a drain. If a call computes, the timer tells.
     fn tells_later(&self, state: &mut State) -> bool {
+        if !state.is_shared() || state.news {
+            return false;
+        }
         state.take_outcomes();
-        if !state.is_shared() || state.news || !state.has_results() {
+        if !state.has_results() {
             return false;
         }
         let now = now();
