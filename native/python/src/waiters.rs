@@ -87,7 +87,7 @@ impl Waiters {
         // SAFETY: passed on.
         unsafe {
             let status = self.holds(condition, error);
-            if status != WOULD_BLOCK || milliseconds == 0 {
+            if status != WOULD_BLOCK {
                 return Answer::Wait(status);
             }
             let status = self.arm(condition, descriptor, error);
@@ -181,10 +181,15 @@ pub unsafe extern "C" fn sleep(_module: *mut PyObject, arguments: *mut *mut PyOb
         if !PyErr_Occurred().is_null() {
             return null_mut();
         }
-        let Some(descriptor) = waiters.places.lock().unpoisoned().take() else { return PyErr_SetFromErrno(PyExc_OSError) };
-        let milliseconds = c_int::try_from(milliseconds).unwrap_or(c_int::MAX);
-        let answer = gil::without(|| waiters.sleep(condition, descriptor, milliseconds, error));
-        waiters.places.lock().unpoisoned().give_back(descriptor);
+        let answer = if milliseconds == 0 {
+            Answer::Wait(gil::without(|| waiters.holds(condition, error)))
+        } else {
+            let Some(descriptor) = waiters.places.lock().unpoisoned().take() else { return PyErr_SetFromErrno(PyExc_OSError) };
+            let milliseconds = c_int::try_from(milliseconds).unwrap_or(c_int::MAX);
+            let answer = gil::without(|| waiters.sleep(condition, descriptor, milliseconds, error));
+            waiters.places.lock().unpoisoned().give_back(descriptor);
+            answer
+        };
         let (slot, status) = match answer {
             Answer::Wait(status) => (c"wait", status),
             Answer::Arm(status) => (c"arm", status),
