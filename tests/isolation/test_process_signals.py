@@ -157,9 +157,10 @@ MODES = [
 def test_a_program_that_a_function_starts_can_be_asked_to_end(file: Path, isolation: str, first: str) -> None:
     """In each kind of function; and whichever call has started the worker."""
     program = """
-import sys
+import signal, sys
 import pyarrow as pa
 from arroyo_udf_plugin import load
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may run under nohup
 file, isolation, first, *signals = sys.argv[1:]
 with load(file, isolation=isolation) as plugin:
     for name in [first, "sync", "later", "through_asyncio", "in_thread", "blocks"]:
