@@ -102,7 +102,7 @@ def test_the_time_of_a_vectorized_function_begins_after_the_import_of_its_module
 
         from arroyo_udf_plugin import udf
 
-        time.sleep(2.1)
+        time.sleep(2.1)  # longer than a call may take
 
         @udf(timeout=2, vectorized=True)
         def soon(a: pa.Int64Array) -> pa.Int64Array:

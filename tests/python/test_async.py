@@ -2,9 +2,12 @@
 Its start and its end are in test_lifecycle.py."""
 
 import asyncio
+import errno
 import math
 import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -91,8 +94,13 @@ ERROR, TIMED_OUT, CANCELLED = 1, 2, 3
 
 
 @pytest.fixture(scope="module")
-def functions(build_plugin: BuildPlugin) -> Any:
-    return load(build_plugin(SOURCE, name="asynchronous")).functions
+def file(build_plugin: BuildPlugin) -> Path:
+    return build_plugin(SOURCE, name="asynchronous")
+
+
+@pytest.fixture(scope="module")
+def functions(file: Path) -> Any:
+    return load(file).functions
 
 
 def ints(*values: int | None) -> pa.Array:
@@ -308,6 +316,41 @@ def test_signals_interrupt_a_wait(functions: dict[str, Function]) -> None:
             assert rest(runtime)["id"].to_pylist() == [0, 1]
     finally:
         signal.signal(signal.SIGUSR1, before)
+
+
+WITHOUT_DESCRIPTORS = """
+import os, resource, sys
+import pyarrow as pa
+from arroyo_udf_plugin import load
+
+with load(sys.argv[1]).functions["plus"].start() as runtime:
+    _, hard = limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    end, taken = max(map(int, os.listdir("/proc/self/fd"))) + 1, []
+    file = os.open(os.devnull, os.O_RDONLY)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (end, hard))
+    try:
+        while True:
+            taken.append(os.dup(file))
+    except OSError:
+        pass
+    try:
+        runtime.wait()
+    except OSError as error:
+        print(error.strerror)
+    for descriptor in taken:
+        os.close(descriptor)
+    resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    runtime.send(0, pa.array([1]))
+    runtime.wait()
+    print(runtime.drain_results()["value"].to_pylist())
+    runtime.stop()
+"""
+
+
+def test_a_wait_without_descriptors_says_so_and_the_runtime_goes_on(file: Path) -> None:
+    host = [sys.executable, "-c", WITHOUT_DESCRIPTORS, str(file)]
+    done = subprocess.run(host, capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout.splitlines() == [os.strerror(errno.EMFILE), "[2]"]
 
 
 def test_bad_arguments(functions: dict[str, Function]) -> None:

@@ -9,7 +9,7 @@ impl EventFd {
     pub fn new() -> Option<EventFd> {
         // SAFETY: no pointers are passed.
         let descriptor = unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) };
-        (descriptor >= 0).then_some(EventFd(descriptor))
+        (descriptor >= 0).then(|| EventFd(descriptor)) // made only then: its drop would replace errno
     }
 
     pub fn descriptor(&self) -> i32 {
