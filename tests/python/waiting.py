@@ -11,6 +11,8 @@ import pyarrow as pa
 
 from arroyo_udf_plugin import Function, Runtime, _native
 
+_COLUMNS = ("id", "value", "outcome", "attempts", "error")  # of results
+
 
 def until(condition: Callable[[], bool], what: str) -> None:
     """Waits for what only polling can see. The pause leaves the processor to the threads that must bring it about."""
@@ -42,11 +44,11 @@ def drained(runtime: Runtime, rows: int) -> pa.Table:
 
 
 def rest(runtime: Runtime) -> pa.Table:
-    """The remaining results, after a stop."""
+    """The remaining results, after a stop; without any row if all results have been drained before it."""
     batches = []
     while (batch := runtime.drain_results()) is not None:
         batches.append(batch)
-    return pa.Table.from_batches(batches) if batches else pa.table({"id": [], "outcome": []})
+    return pa.Table.from_batches(batches) if batches else pa.table({name: [] for name in _COLUMNS})
 
 
 def answers(function: Function, *columns: Any, **options: Any) -> pa.Table:

@@ -14,7 +14,7 @@ import functools
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -50,16 +50,14 @@ class WrongQuery(InvalidArgument):
         super().__init__(text)
 
 
-@dataclasses.dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """rows: of the result. of: the position of each in the batch; None: each is of the row in its place."""
 
     rows: pa.RecordBatch
     of: pa.UInt32Array | None
 
 
-@dataclasses.dataclass(frozen=True)
-class Failed:
+class Failed(NamedTuple):
     """A row that cannot be computed, and why."""
 
     position: int
@@ -78,6 +76,7 @@ class Query:
             pa.field(field.name, pa.string() if i in self._cells else field.type) for i, field in enumerate(given)
         )
         self._given_metadata = given.metadata
+        self._numbers = ordinals(0, type_="uint32")  # of the last batch's rows: most batches have as many
         self._required = []
         for name in select.required:
             if (position := self._given.get_field_index(name)) < 0:
@@ -107,6 +106,7 @@ class Query:
     def _plan(self, items: Mapping[str, str], select: Select) -> None:
         plan = _plan_of(tuple(items.items()), select.where, select.table, self._given)
         self._has_now, self._is_by_row, self.schema = plan.has_now, plan.is_by_row, plan.schema
+        self._other_fields: list[tuple[int, pa.Field]] | None = None  # than in answers, once there is one
         self._runs = Feed(plan.asked, plan.fed, plan.is_by_row) if works() else Single(plan.asked)
 
     def _wrong(self, items: Mapping[str, str], select: Select, error: Exception) -> WrongQuery:
@@ -131,7 +131,9 @@ class Query:
             if length:
                 yield Found(self._selected(batch, self._columns), None)
             return
-        numbers = ordinals(length, type_="uint32")
+        if len(self._numbers) != length:
+            self._numbers = ordinals(length, type_="uint32")
+        numbers = self._numbers
         if incomplete:
             yield from (Failed(row, f"column {name!r} is null, and NOT NULL") for row, name in incomplete.items())
             complete = pa.array([row not in incomplete for row in range(length)])
@@ -178,12 +180,20 @@ class Query:
         for answer in answers:
             if not answer.num_rows:
                 continue
-            rows = self._in_schema(answer.remove_column(0))
+            rows = self._items(answer)
             yield Found(rows, None if self._is_by_row and rows.num_rows == whole else answer.column(0))
 
-    def _in_schema(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """With the names of the items, and without fields that are never null."""
-        return rows if rows.schema == self.schema else pa.RecordBatch.from_arrays(rows.columns, schema=self.schema)
+    def _items(self, answer: pa.RecordBatch) -> pa.RecordBatch:
+        """The items of an answer in `schema`: with their names, and without fields that are never null. All answers
+        have the schema of the plan, so the first one tells which fields differ: a look at each costs more than `Found`.
+        """
+        rows = answer.remove_column(0)
+        if self._other_fields is None:
+            pairs = enumerate(zip(rows.schema, self.schema, strict=True))
+            self._other_fields = [(position, own) for position, (found, own) in pairs if found != own]
+        for position, field in self._other_fields:
+            rows = rows.set_column(position, field, rows.column(position))
+        return rows
 
 
 @dataclasses.dataclass(frozen=True)
