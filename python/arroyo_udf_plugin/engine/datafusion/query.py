@@ -192,7 +192,9 @@ class Query:
             pairs = enumerate(zip(rows.schema, self.schema, strict=True))
             self._other_fields = [(position, own) for position, (found, own) in pairs if found != own]
         for position, field in self._other_fields:
-            rows = rows.set_column(position, field, rows.column(position))
+            column = rows.column(position)
+            own = column if column.type == field.type else column.cast(field.type)  # a plan may be wrong about a decimal
+            rows = rows.set_column(position, field, own)
         return rows
 
 
