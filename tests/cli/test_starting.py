@@ -16,11 +16,18 @@ from arroyo_udf_plugin.host import few
 BuildPlugin = Callable[..., Path]
 
 SOURCE = """
+from typing import Annotated
+import pyarrow as pa
+import pyarrow.compute as pc
 from arroyo_udf_plugin import udf
 
 @udf
 def speed(miles: int, minutes: int) -> float:
     return miles * 60 / minutes
+
+@udf(vectorized=True)
+def speeds(miles: pa.Int64Array, minutes: pa.Int64Array) -> Annotated[pa.Array, pa.int64()]:
+    return pc.subtract(miles, minutes)
 """
 
 PROGRAM = """
@@ -41,19 +48,22 @@ def run(*arguments: str | Path) -> set[str]:
     return set(done.stderr.split())
 
 
+@pytest.mark.parametrize("function", ["speed", "speeds"])
 @pytest.mark.parametrize("shown", [False, True])
-def test_a_run_over_csv_imports_what_it_uses(build_plugin: BuildPlugin, tmp_path: Path, shown: bool) -> None:
+def test_a_run_over_csv_imports_what_it_uses(
+    build_plugin: BuildPlugin, tmp_path: Path, shown: bool, function: str
+) -> None:
     plugin, trips = build_plugin(SOURCE, name="speeds"), tmp_path / "trips.csv"
     trips.write_text('trip,miles,minutes\nhome,12,25\nwork,30,NA\n"the, sea",140,120\n')
     out: list[str | Path] = [] if shown else ["--out", tmp_path / "out.csv"]
-    modules = run(plugin, trips, *out)
+    modules = run(f"{plugin}:{function}", trips, *out)
     assert not modules & (NEVER | {"pyarrow.parquet"})
 
 
 def test_a_run_over_parquet_imports_what_it_uses(build_plugin: BuildPlugin, tmp_path: Path) -> None:
     plugin, trips = build_plugin(SOURCE, name="speeds"), tmp_path / "trips.parquet"
     pyarrow.parquet.write_table(pa.table({"miles": [12, 30, None], "minutes": [25, 30, 120]}), trips)
-    assert not run(plugin, trips, "--out", tmp_path / "out.parquet") & NEVER
+    assert not run(f"{plugin}:speed", trips, "--out", tmp_path / "out.parquet") & NEVER
 
 
 def test_a_few_values_are_those_of_pyarrow() -> None:

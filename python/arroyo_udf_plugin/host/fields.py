@@ -126,4 +126,4 @@ def annotation(field: pa.Field) -> Any:
 
 def array_class(field: pa.Field) -> Any:
     """The annotation of a vectorized function's argument: `pa.Int64Array`."""
-    return type(pa.array([], field.type))
+    return type(pa.nulls(0, field.type))  # `pa.array` of a list imports pandas

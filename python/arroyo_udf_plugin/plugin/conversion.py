@@ -81,7 +81,7 @@ def vectorized(
     batch = pa.Array._import_from_c(array, _type(schema))
     length = len(batch)
     if not length:
-        batch = pa.array([], batch.type)  # the columns may have rows beyond the batch, which nobody has checked
+        batch = pa.nulls(0, batch.type)  # the columns may have rows beyond the batch, which nobody has checked
     if not unreadable:
         values, errors = BatchCalls(function, _result(returns)).run(VectorRows(batch.flatten(), length), split)
         values._export_to_c(out)

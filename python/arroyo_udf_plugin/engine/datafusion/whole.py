@@ -283,7 +283,7 @@ class _Called:
             answers = [results for _, results in called]
         results = pa.Table.from_batches(answers) if answers else None
         if results is None:
-            return pa.array([], self.function.returns)
+            return pa.nulls(0, self.function.returns)
         failed = pc.indices_nonzero(results["outcome"])
         if len(failed):
             row = failed[0].as_py()
