@@ -296,6 +296,8 @@ class FileSource:
 def in_schema(name: str, piece: Piece, schema: pa.Schema, inferred: Collection[str] = ()) -> Rows:
     """A piece of a file with a schema's types. inferred: columns that have theirs by the first rows."""
     first, batch, refused, block = piece
+    if batch.schema.equals(schema, check_metadata=True):
+        return Rows(name, first, batch, refused, block)
     columns = []
     for column, field in zip(batch.columns, schema, strict=True):
         if column.type != field.type:

@@ -18,6 +18,7 @@ from .options import Writing
 from .piece import Piece, TextBlock
 
 _BATCH_BYTES = 64 << 20
+_DECODED = 4  # pieces at once: a Parquet batch of 32,768 rows costs a sixth less than four of 8,192
 COMPRESSIONS = {
     "parquet": ("snappy", "zstd", "gzip", "lz4", "brotli", "none"),
     "arrow": ("none", "zstd", "lz4"),
@@ -83,11 +84,12 @@ def _numbered(batches: Iterator[pa.RecordBatch], row: int = 1) -> Iterator[tuple
 def _parquet_batches(
     parquet: Any, schema: pa.Schema, columns: list[int], rows: int, start: int
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Batches of at most so many rows, and of fewer where rows are large; from the row group of the row `start` on."""
+    """Batches of a few times so many rows, and of fewer where rows are large; from the row group of the row `start`
+    on."""
     metadata = parquet.metadata
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     n_bytes = sum(group.total_byte_size for group in groups)
-    rows = max(1, min(rows, _BATCH_BYTES * metadata.num_rows // max(1, n_bytes)))
+    rows = max(1, min(_DECODED * rows, _BATCH_BYTES * metadata.num_rows // max(1, n_bytes)))
     row, first = 1, 0
     while first < len(groups) and row + groups[first].num_rows <= start:
         row += groups[first].num_rows

@@ -178,9 +178,11 @@ class Columns:
         return (self.block(rows) for rows in source if rows.batch.num_rows)
 
     def block(self, rows: Rows) -> Block:
-        columns = map(_retyped, rows.batch.columns, self.schema.types)
-        origin = _first_origin(rows) if self.are_letters else _origin(rows)
-        return Block(pa.RecordBatch.from_arrays(list(columns), schema=self.schema), origin)
+        batch, origin = rows.batch, _first_origin(rows) if self.are_letters else _origin(rows)
+        if not batch.schema.equals(self.schema, check_metadata=True):
+            columns = map(_retyped, batch.columns, self.schema.types)
+            batch = pa.RecordBatch.from_arrays(list(columns), schema=self.schema)
+        return Block(batch, origin)
 
     def letter_fields(self) -> list[pa.Field]:
         """The rows' own columns, as they stand in a file of dead letters."""

@@ -20,6 +20,7 @@ from ...host.arguments import Piece
 from ...host.function import Function
 from ...plugin.casting import Cast, cast, fits
 from ..connectors.cells import CellType, argument, parse
+from ..connectors.schemas import with_schema
 from .blocks import KEY, Block, Columns, Given
 
 
@@ -238,7 +239,7 @@ class CallPlan:
 
     def output(self, block: Block) -> pa.RecordBatch:
         """The output's columns of a block that has passed all stages."""
-        return pa.RecordBatch.from_arrays([block.rows.column(p) for p in self._output], schema=self.schema)
+        return with_schema(block.rows.select(self._output), self.schema)
 
 
 def options_of(options: Mapping[str, Any], function: str) -> dict[str, Any]:
