@@ -12,6 +12,7 @@ Guarantees: O1 to O6, see __init__.py. Assumes that one thread at a time calls i
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -83,10 +84,11 @@ class Operator:
         allowed, of another format version, and for a damaged one.
         """
         given = [stage.kept_as for stage in self.stages]
-        snapshots = [read(state, given, f"operator {self.name}") for state in states]
-        by_stage = [
-            (stage, [kept[place].up_to(watermarks) for kept in snapshots]) for place, stage in enumerate(self.stages)
+        snapshots = [
+            _once_told([kept.up_to(watermarks) for kept in read(state, given, f"operator {self.name}")])
+            for state in states
         ]
+        by_stage = [(stage, [kept[place] for kept in snapshots]) for place, stage in enumerate(self.stages)]
         for stage, kept in by_stage:
             for snapshot in kept:
                 self._check(stage, snapshot.identity, allow_changed_plugin)
@@ -250,6 +252,12 @@ class Operator:
         """Releases runtimes and connections; rows that have not been taken are given up."""
         for stage in self.stages:
             stage.close()
+
+
+def _once_told(stages: Sequence[FunctionSnapshot]) -> list[FunctionSnapshot]:
+    """A slice's snapshots, so that no watermark leaves a second time."""
+    told = [kept.without_told(behind.latest) for kept, behind in itertools.pairwise(stages)]
+    return [*told, *stages[-1:]]
 
 
 def _running(

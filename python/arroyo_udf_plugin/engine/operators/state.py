@@ -19,6 +19,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
+import itertools
 import json
 import math
 import zlib
@@ -133,6 +134,14 @@ class FunctionSnapshot:
         return dataclasses.replace(
             self, watermarks=watermarks, latest=None if self.latest is None else min(self.latest, int(time))
         )
+
+    def without_told(self, time: int | None) -> Self:
+        """Without the first watermarks that are not above this one, which the function behind it has been told: they
+        are the lowest of several slices, of which one had told it before."""
+        if time is None:
+            return self
+        rest = itertools.dropwhile(lambda one: one[1] is not None and one[1] <= time, self.watermarks)
+        return dataclasses.replace(self, watermarks=list(rest))
 
     @property
     def kept(self) -> list[KeptRows]:
