@@ -187,7 +187,8 @@ def a_file_that_is_damaged_behind_rows_that_were_read() -> Iterator[Step]:
     pq.write_table(long("hello"), "in/1.parquet")
     run_pipeline(of_long())
     *_, before = checkpoints_in(open_store("state"))
-    pq.write_table(long("world"), "in/2.parquet", row_group_size=BATCH_ROWS)
+    decoded = 4 * BATCH_ROWS  # at once
+    pq.write_table(long("world", decoded + 5), "in/2.parquet", row_group_size=decoded)
     whole = Path("in/2.parquet").read_bytes()
     at = pq.read_metadata("in/2.parquet").row_group(1).column(0).data_page_offset
     Path("in/2.parquet").write_bytes(whole[:at] + bytes(20) + whole[at + 20 :])

@@ -152,7 +152,8 @@ def _amount(size: int) -> str:
 
 
 def _alone(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """A copy, if it is a slice of something much larger."""
+    """A copy, if it is a slice of something much larger. Views of texts can be combined, and not taken."""
     if batch.get_total_buffer_size() <= 2 * batch.nbytes + 4096:
         return batch
-    return batch.take(pa.array(range(batch.num_rows), pa.int64()))
+    (own,) = pa.Table.from_batches([batch, batch.slice(0, 0)]).combine_chunks().to_batches()
+    return own
