@@ -32,6 +32,7 @@ from arroyo_udf_plugin.engine.connectors.standard_input import StandardInput
 from arroyo_udf_plugin.engine.connectors.table import Table
 from arroyo_udf_plugin.engine.execution import manifest, runner
 from arroyo_udf_plugin.engine.execution.restoring import checkpoints_in
+from arroyo_udf_plugin.engine.execution.retention import Retention
 from arroyo_udf_plugin.engine.execution.store import open_store
 from arroyo_udf_plugin.engine.pipeline import Checkpoints, EventTime, Pipeline, Sql, Windows
 from arroyo_udf_plugin.engine.pipeline.plan import plan
@@ -86,7 +87,7 @@ class Crash(Exception):
 
 
 def run_in_steps(pipeline: Pipeline) -> None:
-    """With an epoch for each batch that is read."""
+    """With an epoch for each batch that is read, all of which are kept."""
     turns = ReadTurns()
     with contextlib.closing(plan(pipeline)) as planned:
         inputs = [dataclasses.replace(one, source=InTurn(one.source, turns)) for one in planned.inputs]
@@ -94,6 +95,7 @@ def run_in_steps(pipeline: Pipeline) -> None:
             dataclasses.replace(planned, inputs=inputs),
             checkpoints=open_store("state"),
             interval=ReadTurns.INTERVAL,
+            retention=Retention(number=100),
             progress=turns.hear,
         )
 

@@ -193,7 +193,7 @@ class Query:
             self._other_fields = [(position, own) for position, (found, own) in pairs if found != own]
         for position, field in self._other_fields:
             column = rows.column(position)
-            own = column if column.type == field.type else column.cast(field.type)  # a plan may be wrong about a decimal
+            own = column if column.type == field.type else column.cast(field.type)  # plans differ about decimals
             rows = rows.set_column(position, field, own)
         return rows
 
