@@ -92,7 +92,7 @@ def test_checkpoints(benchmark: Any, flights: pa.Table, flights_file: Path, tmp_
         return summary.rows_per_s, summary
 
     without, _ = rate(3, None)
-    times = int(22 * without / len(flights)) + 1
+    times = int(30 * without / len(flights)) + 1
     without, _ = rate(times, None)
     with_, summary = benchmark.pedantic(rate, (times, tmp_path / "state"), rounds=1)
     assert summary.progress.seconds >= 20
