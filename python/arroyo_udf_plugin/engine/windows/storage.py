@@ -152,8 +152,9 @@ def _amount(size: int) -> str:
 
 
 def _alone(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """A copy, if it is a slice of something much larger. Views of texts can be combined, and not taken."""
-    if batch.get_total_buffer_size() <= 2 * batch.nbytes + 4096:
+    """A copy, if it is a small part of what it is a slice of. Four slices of one decoded batch of Parquet are kept as
+    they are. The copy is made by combining, because views of texts have no `take`."""
+    if batch.get_total_buffer_size() <= 4 * batch.nbytes + 4096:
         return batch
     (own,) = pa.Table.from_batches([batch, batch.slice(0, 0)]).combine_chunks().to_batches()
     return own
