@@ -127,8 +127,10 @@ def figures(*command: str | Path, runs: int = 1, loop: str | None = None) -> Fig
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Measures the CPU time of all threads."""
+    """Measures the CPU time of all threads. Programs have compiled modules, as they have where they are installed."""
     OUT.mkdir(parents=True, exist_ok=True)
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = str(OUT / "bytecode")
     config.option.benchmark_timer = "time.process_time"
 
 
