@@ -208,3 +208,38 @@ def test_operator_and_model_agree(functions: Any, ordered: bool) -> None:
             max_examples=60, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
         ),
     )
+
+
+@dataclasses.dataclass
+class Chosen:
+    """Instead of `st.DataObject`: what is drawn."""
+
+    slice: int
+
+    def draw(self, _: object) -> int:
+        return self.slice
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_a_watermark_leaves_once_after_a_merge_and_another_restore(functions: Any, ordered: bool) -> None:
+    """The second slice still has a row, so the lowest watermark of both stands behind it in the first function. The
+    second function has been told it already: both slices had."""
+    machine: Any = type("Model", (Machine,), {"functions": functions, "ordered": ordered})()
+
+    def restored(n_slices: int) -> None:
+        machine.snapshot()
+        machine.crash(n_slices=n_slices)
+        machine.rows_and_watermarks_leave_as_in_the_model()
+
+    machine.begin()
+    machine.watermark(data=Chosen(0))
+    machine.rows_and_watermarks_leave_as_in_the_model()
+    restored(n_slices=2)
+    machine.watermark(data=Chosen(1))
+    machine.rows_and_watermarks_leave_as_in_the_model()
+    machine.push(n_rows=1, data=Chosen(1))
+    machine.watermark(data=Chosen(1))
+    machine.rows_and_watermarks_leave_as_in_the_model()
+    restored(n_slices=1)
+    restored(n_slices=1)
+    machine.teardown()
