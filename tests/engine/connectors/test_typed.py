@@ -66,7 +66,16 @@ def test_no_rows(tmp_path: Path, table: pa.Table, ending: str) -> None:
     assert read(path).column_names == ["number", "text"]
 
 
-@pytest.mark.parametrize("ending", TYPED)
+def with_views() -> list[str]:
+    """The formats in which this pyarrow writes views: earlier versions write none to Parquet."""
+    try:
+        pyarrow.parquet.write_table(pa.table({"text": pa.nulls(0, pa.string_view())}), pa.BufferOutputStream())
+    except pa.ArrowNotImplementedError:
+        return [ending for ending in TYPED if ending != ".parquet"]
+    return TYPED
+
+
+@pytest.mark.parametrize("ending", with_views())
 def test_views_are_read_as_what_they_show(tmp_path: Path, ending: str) -> None:
     """pyarrow can neither take nor filter rows with views, so a failed row beside one could not be left out."""
     texts, bytes_ = ["a", None, "a longer text, beside the view"], [b"\xff", None, b""]
