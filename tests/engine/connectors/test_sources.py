@@ -90,7 +90,8 @@ SOURCES: dict[str, Callable[[Path], Opens]] = {
 @pytest.fixture(params=[*SOURCES, "s3 csv.gz", "s3 jsonl", "s3 parquet", "s3 arrow", "s3 arrows"])
 def opens(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Opens:
     """Opens the source, in batches of at most 100 rows; text in blocks of some more."""
-    monkeypatch.setattr("arroyo_udf_plugin.engine.connectors.source.BATCH_ROWS", 100)
+    for rows in ("BATCH_ROWS", "TYPED_BATCH_ROWS"):
+        monkeypatch.setattr(f"arroyo_udf_plugin.engine.connectors.source.{rows}", 100)
     monkeypatch.setattr("arroyo_udf_plugin.engine.connectors.impulse.BATCH_ROWS", 100)
     monkeypatch.setattr("arroyo_udf_plugin.engine.connectors.blocks.BLOCK_BYTES", 3000)
     kind: str = request.param

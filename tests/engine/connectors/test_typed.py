@@ -10,7 +10,7 @@ import pytest
 from streams import copy, read, rows_of, write
 
 from arroyo_udf_plugin import InvalidArgument
-from arroyo_udf_plugin.engine.connectors.options import BATCH_ROWS, ROW_GROUP_ROWS, Reading, Writing
+from arroyo_udf_plugin.engine.connectors.options import BATCH_ROWS, ROW_GROUP_ROWS, TYPED_BATCH_ROWS, Reading, Writing
 from arroyo_udf_plugin.engine.connectors.source import FileSource
 
 TYPED = [".parquet", ".arrow", ".feather", ".arrows"]
@@ -18,7 +18,7 @@ TYPED = [".parquet", ".arrow", ".feather", ".arrows"]
 
 @pytest.fixture(scope="module")
 def table() -> pa.Table:
-    n = BATCH_ROWS * 2 + 5
+    n = TYPED_BATCH_ROWS * 2 + 5
     return pa.table(
         {
             "number": pa.array([None if i % 7 == 0 else i for i in range(n)], pa.int64()),
@@ -42,18 +42,20 @@ def test_there_and_back(tmp_path: Path, table: pa.Table, ending: str) -> None:
 @pytest.mark.parametrize("ending", [*TYPED, ".csv", ".jsonl"])
 def test_batches_are_bounded_and_numbered(tmp_path: Path, table: pa.Table, ending: str) -> None:
     path = tmp_path / f"rows{ending}"
-    write(path, table.select(["number", "text"]).combine_chunks())
+    most = TYPED_BATCH_ROWS if ending in TYPED else BATCH_ROWS
+    write(path, table.slice(0, 2 * most + 5).select(["number", "text"]).combine_chunks())
     found = rows_of(path)
     assert [(rows.file, rows.first, rows.batch.num_rows) for rows in found] == [
-        (str(path), 1, BATCH_ROWS),
-        (str(path), BATCH_ROWS + 1, BATCH_ROWS),
-        (str(path), 2 * BATCH_ROWS + 1, 5),
+        (str(path), 1, most),
+        (str(path), most + 1, most),
+        (str(path), 2 * most + 1, 5),
     ]
 
 
-def test_large_rows_come_in_small_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("ending", TYPED)
+def test_large_rows_come_in_small_batches(tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
     table = pa.table({"x": [f"{i:01000}" for i in range(1000)], "y": range(1000)})
-    path = write(tmp_path / "rows.parquet", table)
+    path = write(tmp_path / f"rows{ending}", table)
     monkeypatch.setattr("arroyo_udf_plugin.engine.connectors.typed._BATCH_BYTES", 100_000)
     assert max(rows.batch.num_rows for rows in rows_of(path)) in range(50, 101)
     assert read(path).equals(table)

@@ -24,7 +24,7 @@ import pytest
 from arroyo_udf_plugin import failpoints, restore_pipeline, run_pipeline
 from arroyo_udf_plugin.engine.connectors.files import Files
 from arroyo_udf_plugin.engine.connectors.impulse import Impulse
-from arroyo_udf_plugin.engine.connectors.options import BATCH_ROWS
+from arroyo_udf_plugin.engine.connectors.options import BATCH_ROWS, TYPED_BATCH_ROWS
 from arroyo_udf_plugin.engine.connectors.parts import Parts
 from arroyo_udf_plugin.engine.connectors.single import File
 from arroyo_udf_plugin.engine.connectors.source import FileSource
@@ -189,8 +189,7 @@ def a_file_that_is_damaged_behind_rows_that_were_read() -> Iterator[Step]:
     pq.write_table(long("hello"), "in/1.parquet")
     run_pipeline(of_long())
     *_, before = checkpoints_in(open_store("state"))
-    decoded = 4 * BATCH_ROWS  # at once
-    pq.write_table(long("world", decoded + 5), "in/2.parquet", row_group_size=decoded)
+    pq.write_table(long("world", TYPED_BATCH_ROWS + 5), "in/2.parquet", row_group_size=TYPED_BATCH_ROWS)
     whole = Path("in/2.parquet").read_bytes()
     at = pq.read_metadata("in/2.parquet").row_group(1).column(0).data_page_offset
     Path("in/2.parquet").write_bytes(whole[:at] + bytes(20) + whole[at + 20 :])

@@ -24,7 +24,7 @@ from .inputs import InputFile, Version, input_files
 from .interface import Json, Partition
 from .interrupt import Interrupt
 from .object_store import changed
-from .options import BATCH_ROWS, Reading
+from .options import Reading
 from .piece import TextBlock
 from .read_ahead import ReadAhead
 from .row_metadata import RowMetadata
@@ -201,13 +201,13 @@ class _File:
             assert self._interrupt is not None
             self._ahead = ReadAhead(self._rows, self._interrupt)
 
-    async def read(self, most: int = BATCH_ROWS) -> Rows | None:
-        """most: rows; what the last batch has more is left out."""
+    async def read(self, most: int | None = None) -> Rows | None:
+        """most: rows; what a batch has more is left out. None: all of it."""
         rows = next(self._rows, None) if self._ahead is None else await self._ahead.next()
         if rows is None:
             self._at = _Position(self._at.row, self._begun, end=True)
             return None
-        rows = self._source.metadata.added(rows.first_rows(most))
+        rows = self._source.metadata.added(rows if most is None else rows.first_rows(most))
         self._at = _Position(rows.first + rows.batch.num_rows, self._begun, block=rows.block)
         return rows
 

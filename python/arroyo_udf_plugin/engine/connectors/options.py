@@ -10,6 +10,7 @@ from typing import Any
 NULL_VALUES = ("", "NA")
 FORMATS = ("csv", "tsv", "jsonl", "text", "parquet", "arrow", "arrows")
 BATCH_ROWS = 8192  # a batch stays in the processor's cache while it is converted
+TYPED_BATCH_ROWS = 32_768  # of files whose rows need no conversion: more rows share what each batch costs
 ROW_GROUP_ROWS = 131_072
 
 

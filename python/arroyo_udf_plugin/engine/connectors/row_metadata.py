@@ -16,13 +16,13 @@ import pyarrow as pa
 
 from ...errors import InvalidArgument
 from ...host.ordinals import ordinals
-from .options import BATCH_ROWS
+from .options import TYPED_BATCH_ROWS
 from .source import Rows
 
 
 @functools.lru_cache(maxsize=8)  # slices read a few files at a time
 def _repeated(file: str) -> pa.StringArray:
-    return pa.repeat(pa.scalar(file, pa.string()), BATCH_ROWS)
+    return pa.repeat(pa.scalar(file, pa.string()), TYPED_BATCH_ROWS)
 
 
 _VALUES: Mapping[str, tuple[pa.DataType, Callable[[Rows], pa.Array]]] = {
@@ -49,7 +49,7 @@ class RowMetadata:
         self.schema = pa.schema([*read, *fields], read.metadata)
 
     def added(self, rows: Rows) -> Rows:
-        """rows: of one file, at most `BATCH_ROWS`."""
+        """rows: of one file, at most `TYPED_BATCH_ROWS`."""
         if not self._values:
             return rows
         columns = [*rows.batch.columns, *(value(rows) for _, value in self._values)]

@@ -26,7 +26,7 @@ from .inputs import InputFile, input_files, opened, readable
 from .interrupt import Interrupt
 from .json_arrays import ArrayLines
 from .json_lines import JsonReader, no_json
-from .options import BATCH_ROWS, Reading
+from .options import BATCH_ROWS, TYPED_BATCH_ROWS, Reading
 from .piece import Piece, TextBlock
 from .schemas import index_of
 from .text_lines import TextReader, no_text
@@ -44,7 +44,7 @@ class Rows:
     first: the number of the batch's first row in its file, counted from 1. CSV: without the header; newline JSON: the
         line.
     numbers: of all rows (uint64), if they do not follow one another. None: they do.
-    batch: at most `BATCH_ROWS` rows, in the source's schema.
+    batch: at most `BATCH_ROWS` rows, of typed files `TYPED_BATCH_ROWS`, in the source's schema.
     refused: rows that could not be read (some of their cells are null), by position in the batch: the error's text.
     block: of a text file, in which they are: reading can go on from there. None: only from the file's start.
     """
@@ -189,8 +189,9 @@ class FileSource:
         """The rows of a file in the source's schema. start: the number of the first row to read. block: which earlier
         rows had; it is not behind that one."""
         places = self._places_in(file, opened.reader.schema)
+        most = BATCH_ROWS if file.kind.is_text else TYPED_BATCH_ROWS
         with readable(file):
-            for piece in opened.reader.pieces(places, BATCH_ROWS, start, block):
+            for piece in opened.reader.pieces(places, most, start, block):
                 yield in_schema(file.name, piece, self.schema, self.inferred)
 
     def close(self) -> None:

@@ -22,7 +22,7 @@ from ...host import few
 from ...host.ordinals import ordinals
 from ...host.policy import LETTER
 from ..connectors.cells import CellType, decoded
-from ..connectors.options import BATCH_ROWS
+from ..connectors.options import BATCH_ROWS, TYPED_BATCH_ROWS
 from ..connectors.schemas import index_of
 from ..connectors.source import Rows
 from . import keys
@@ -41,8 +41,26 @@ _UNREAD = "unread"
 _KEY = ORIGIN.get_field_index("key")
 _KEYED = ["file", "row", "key"]
 _CELL = b"arroyo_udf.cell"  # in the metadata of a dead letter's column
-_ALL_READ = pa.nulls(BATCH_ROWS, pa.string())
-_NO_KEYS = pa.nulls(BATCH_ROWS, pa.binary())
+_ALL_READ = pa.nulls(TYPED_BATCH_ROWS, pa.string())
+_NO_KEYS = pa.nulls(TYPED_BATCH_ROWS, pa.binary())
+
+
+@dataclasses.dataclass(frozen=True)
+class Consecutive:
+    """The origins of rows that follow one another in their file, all of which could be read."""
+
+    file: str
+    first: int
+    length: int
+
+    def slice(self, start: int, length: int) -> Consecutive:
+        """length: of what is there."""
+        return Consecutive(self.file, self.first + start, length)
+
+    @functools.cached_property
+    def rows(self) -> pa.RecordBatch:
+        """`ORIGIN`."""
+        return _origins(self.file, self.length, _numbers(self.first, self.length))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,12 +69,17 @@ class Block:
 
     rows: the columns of the source, or of a query, then those that the functions so far have added.
     origins: where they come from, `ORIGIN`; behind a query also the source's own columns, if dead letters want them.
-    of: which of `origins` each row comes from; None: from the one in its place. Few ask, so nobody copies them before.
+        Few ask, so those of a source's rows are made for the first who does.
+    of: which of `origins` each row comes from; None: from the one in its place. Nobody copies them before, either.
     """
 
     rows: pa.RecordBatch
-    origins: pa.RecordBatch
+    _origins: pa.RecordBatch | Consecutive
     of: pa.Array | None = None
+
+    @property
+    def origins(self) -> pa.RecordBatch:
+        return self._origins.rows if isinstance(self._origins, Consecutive) else self._origins
 
     @property
     def origin(self) -> pa.RecordBatch:
@@ -74,8 +97,8 @@ class Block:
     def slice(self, start: int, length: int) -> Block:
         rows = self.rows.slice(start, length)
         if self.of is None:
-            return Block(rows, self.origins.slice(start, length))
-        return Block(rows, self.origins, self.of.slice(start, length))
+            return Block(rows, self._origins.slice(start, len(rows)))
+        return Block(rows, self._origins, self.of.slice(start, length))
 
     def take(self, positions: pa.Array) -> Block:
         return self.with_rows(self.rows.take(positions), positions)
@@ -86,8 +109,8 @@ class Block:
     def with_rows(self, rows: pa.RecordBatch, of: pa.Array | None = None) -> Block:
         """Other rows that come from these. of: which of these each comes from; None: from the one in its place."""
         if of is None or self.of is None:
-            return Block(rows, self.origins, self.of if of is None else of)
-        return Block(rows, self.origins, self.of.take(of))
+            return Block(rows, self._origins, self.of if of is None else of)
+        return Block(rows, self._origins, self.of.take(of))
 
     def keys(self, mask: bytes = bytes(16)) -> memoryview:
         """The idempotency keys of its rows, one behind the other. mask: what makes them those of an operator."""
@@ -102,6 +125,8 @@ class Block:
 
     def unread(self) -> dict[int, str]:
         """The rows that could not be read, by position, and why."""
+        if isinstance(self._origins, Consecutive):
+            return {}
         texts = self.origins.column("unread")
         if texts.null_count == len(texts):
             return {}
@@ -232,17 +257,29 @@ def _retyped(column: pa.Array, type_: pa.DataType) -> pa.Array:
     return pa.ExtensionArray.from_storage(type_, column) if is_cell else column
 
 
-def _origin(rows: Rows) -> pa.RecordBatch:
+def _origin(rows: Rows) -> pa.RecordBatch | Consecutive:
     length = rows.batch.num_rows
-    numbers = ordinals(length, rows.first) if rows.numbers is None else rows.numbers
-    unread = _unread(rows.refused, length) if rows.refused else _ALL_READ.slice(0, length)
-    columns = [_repeated(rows.file).slice(0, length), numbers, unread, _NO_KEYS.slice(0, length)]
+    if rows.numbers is None and not rows.refused:
+        return Consecutive(rows.file, rows.first, length)
+    numbers = _numbers(rows.first, length) if rows.numbers is None else rows.numbers
+    return _origins(rows.file, length, numbers, _unread(rows.refused, length))
+
+
+def _origins(file: str, length: int, numbers: pa.Array, unread: pa.Array | None = None) -> pa.RecordBatch:
+    read = _ALL_READ.slice(0, length) if unread is None else unread
+    columns = [_repeated(file).slice(0, length), numbers, read, _NO_KEYS.slice(0, length)]
     return pa.RecordBatch.from_arrays(columns, schema=ORIGIN)
+
+
+def _numbers(first: int, length: int) -> pa.Array:
+    """first, first + 1, ...; `ordinals` is fast for as many as a batch of text has."""
+    pieces = [ordinals(min(BATCH_ROWS, length - at), first + at) for at in range(0, length or 1, BATCH_ROWS)]
+    return pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces)
 
 
 @functools.lru_cache(maxsize=8)  # slices read a few files at a time
 def _repeated(file: str) -> pa.StringArray:
-    return pa.repeat(few.text(file), BATCH_ROWS)
+    return pa.repeat(few.text(file), TYPED_BATCH_ROWS)
 
 
 def _first_origin(rows: Rows) -> pa.RecordBatch:

@@ -20,7 +20,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...abi import ERROR, VALUE
-from ...host.answers import STEP_ROWS
 from ...host.ordinals import ordinals
 from ..windows.group_ranges import GroupRange
 from ..windows.join_query import Joining
@@ -32,7 +31,7 @@ from .blocks import Block, PartialRows
 from .failures import Failures
 from .group_stage import GroupPlan, GroupStage
 from .operator import Operator
-from .pace import Pace
+from .pace import STEP_ROWS, Pace
 from .queued import QueuedStage
 from .stages import Dead, Item, in_order
 from .state import FunctionSnapshot, OperatorSnapshot

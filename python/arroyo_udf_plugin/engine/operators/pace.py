@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 
-STEP_ROWS = 8192
+STEP_ROWS = 32_768
 STEP_SECONDS = 0.1  # of a step: the progress bar moves that often
 STEP_BYTES = 8 << 20  # of a step's results
 GROWTH = 8  # at most, from step to step

@@ -7,12 +7,11 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...host.answers import STEP_ROWS
 from ...host.policy import Policy
 from ..datafusion.query import Found, Query, Select
 from .blocks import Block, Given
 from .keys import RowParts
-from .pace import Pace
+from .pace import STEP_ROWS, Pace
 from .queued import FailingStage, part_of
 from .stages import Item
 from .state import StateIdentity, hash_of
