@@ -11,6 +11,7 @@ from streams import copy, read, rows_of, write
 
 from arroyo_udf_plugin import InvalidArgument
 from arroyo_udf_plugin.engine.connectors.options import BATCH_ROWS, ROW_GROUP_ROWS, TYPED_BATCH_ROWS, Reading, Writing
+from arroyo_udf_plugin.engine.connectors.sink import FileSink
 from arroyo_udf_plugin.engine.connectors.source import FileSource
 
 TYPED = [".parquet", ".arrow", ".feather", ".arrows"]
@@ -43,7 +44,9 @@ def test_there_and_back(tmp_path: Path, table: pa.Table, ending: str) -> None:
 def test_batches_are_bounded_and_numbered(tmp_path: Path, table: pa.Table, ending: str) -> None:
     path = tmp_path / f"rows{ending}"
     most = TYPED_BATCH_ROWS if ending in TYPED else BATCH_ROWS
-    write(path, table.slice(0, 2 * most + 5).select(["number", "text"]).combine_chunks())
+    (batch,) = table.slice(0, 2 * most + 5).select(["number", "text"]).combine_chunks().to_batches()
+    with FileSink(path, batch.schema) as sink:
+        sink.write(batch)
     found = rows_of(path)
     assert [(rows.file, rows.first, rows.batch.num_rows) for rows in found] == [
         (str(path), 1, most),

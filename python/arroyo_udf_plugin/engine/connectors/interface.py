@@ -34,8 +34,8 @@ class Partition(Protocol):
     """A part of a source, read in order."""
 
     async def read(self) -> Rows | None:
-        """The next rows, at most `TYPED_BATCH_ROWS`; without rows: the position alone has moved. None: there are no more,
-        ever. It may wait (a rate, a pipe); it may be cancelled while it waits, and then has lost nothing. Raises
+        """The next rows, at most `TYPED_BATCH_ROWS`; without rows: the position alone has moved. None: there are no
+        more, ever. It may wait (a rate, a pipe); it may be cancelled while it waits, and then has lost nothing. Raises
         InvalidArgument."""
 
     def position(self) -> Json:

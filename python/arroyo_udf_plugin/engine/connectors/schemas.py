@@ -1,4 +1,4 @@
-"""Columns by name, and rows with a schema."""
+"""Columns by name, schemas without views, and rows with a schema."""
 
 from __future__ import annotations
 
@@ -14,6 +14,28 @@ def index_of(schema: pa.Schema, name: str, where: str = "") -> int:
         return int(indices[0])
     trouble = f"there are {len(indices)} columns" if indices else "there is no column"
     raise InvalidArgument(f"{where}{trouble} {name!r}; the columns are {', '.join(schema.names)}")
+
+
+def without_views(type_: pa.DataType) -> pa.DataType:
+    """The same with texts and bytes instead of views of them, which few know: pyarrow can neither take nor filter rows
+    that have some."""
+    if pa.types.is_string_view(type_):
+        return pa.string()
+    if pa.types.is_binary_view(type_):
+        return pa.binary()
+    if pa.types.is_list(type_):
+        return pa.list_(_field_without_views(type_.value_field))
+    if pa.types.is_struct(type_):
+        return pa.struct([_field_without_views(type_.field(i)) for i in range(type_.num_fields)])
+    return type_
+
+
+def _field_without_views(field: pa.Field) -> pa.Field:
+    return field.with_type(without_views(field.type))
+
+
+def schema_without_views(schema: pa.Schema) -> pa.Schema:
+    return pa.schema(map(_field_without_views, schema), schema.metadata)
 
 
 def with_schema(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

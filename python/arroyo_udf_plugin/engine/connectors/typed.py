@@ -16,6 +16,7 @@ from .inputs import InputFile, opened
 from .interrupt import Interrupt
 from .options import Writing
 from .piece import Piece, TextBlock
+from .schemas import schema_without_views
 
 _BATCH_BYTES = 16 << 20
 COMPRESSIONS = {
@@ -34,7 +35,7 @@ class TypedReader:
         if file.kind.format == "arrows":
             bytes_ = io.BufferedReader(cast(io.RawIOBase, opened(file, open_, interrupt)))
             stream = open_.enter_context(pa.ipc.open_stream(bytes_))
-            self.schema: pa.Schema = _without_views(stream.schema)
+            self.schema: pa.Schema = schema_without_views(stream.schema)
             self._batches = lambda columns, rows, start: _numbered(batch.select(columns) for batch in stream)
             return
         if not file.regular:
@@ -54,11 +55,11 @@ class TypedReader:
             parquet = open_.enter_context(pyarrow.parquet.ParquetFile(source))
             self.rows = parquet.metadata.num_rows
             schema = parquet.schema_arrow
-            self.schema = _without_views(schema)
+            self.schema = schema_without_views(schema)
             self._batches = lambda columns, rows, start: _parquet_batches(parquet, schema, columns, rows, start)
         else:
             ipc = open_.enter_context(pa.ipc.open_file(source))
-            self.schema = _without_views(ipc.schema)
+            self.schema = schema_without_views(ipc.schema)
             numbers = range(ipc.num_record_batches)
             self._batches = lambda columns, rows, start: _numbered(
                 ipc.get_batch(number).select(columns) for number in numbers
@@ -78,27 +79,6 @@ class TypedReader:
 def _most_rows(most: int, n_rows: int, n_bytes: int) -> int:
     """Of a batch, if so many rows have so many bytes."""
     return max(1, min(most, _BATCH_BYTES * n_rows // max(1, n_bytes)))
-
-
-def _without_views(schema: pa.Schema) -> pa.Schema:
-    """Rows with views can be neither taken nor filtered by pyarrow; `in_schema` casts them."""
-    return pa.schema([field.with_type(_plain(field.type)) for field in schema], schema.metadata)
-
-
-def _plain(type_: pa.DataType) -> pa.DataType:
-    if pa.types.is_string_view(type_):
-        return pa.string()
-    if pa.types.is_binary_view(type_):
-        return pa.binary()
-    if pa.types.is_list(type_):
-        return pa.list_(_plain_field(type_.value_field))
-    if pa.types.is_struct(type_):
-        return pa.struct([_plain_field(type_.field(i)) for i in range(type_.num_fields)])
-    return type_
-
-
-def _plain_field(field: pa.Field) -> pa.Field:
-    return field.with_type(_plain(field.type))
 
 
 def _numbered(batches: Iterator[pa.RecordBatch], row: int = 1) -> Iterator[tuple[int, pa.RecordBatch]]:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from ...abi import address, ffi
 from ...errors import InvalidArgument
+from ..connectors.schemas import without_views
 
 
 class MultiHash:
@@ -21,7 +22,7 @@ class MultiHash:
 
     def __init__(self, types: Sequence[pa.DataType]) -> None:
         """Raises InvalidArgument for types that are not supported."""
-        self.types = [_without_view(type_) for type_ in types]
+        self.types = list(map(without_views, types))
         try:
             self(*(pa.nulls(0, type_) for type_ in self.types))
         except ValueError as error:
@@ -40,7 +41,3 @@ class MultiHash:
         answers = address(arrays + len(columns))
         multi_hash(address(arrays), address(schemas), len(columns), answers)
         return pa.Array._import_from_c(answers, self.returns)
-
-
-def _without_view(type_: pa.DataType) -> pa.DataType:
-    return {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}.get(type_, type_)

@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from ...errors import InvalidArgument
 from ...host.ordinals import ordinals
 from ..connectors.cells import CellType, decoded
+from ..connectors.schemas import without_views
 from .aggregates import ListFunction
 from .feed import TABLE, Feed, Single, context, is_by_row, is_by_rows, operators_of, works
 from .native_calls import NO_AGGREGATES, RewrittenText, with_native
@@ -269,13 +270,12 @@ def planned(asked: RewrittenText, fed: pa.Schema) -> Any:
 
 def settled(text: str, type_: pa.DataType) -> tuple[str, pa.DataType]:
     """An expression of this type, and its type, as the others here have it: views of texts are known to few."""
-    if type_ not in _VIEWS:
-        return text, type_
-    own, name = _VIEWS[type_]
-    return f"arrow_cast({text}\n, '{name}')", own
+    own = without_views(type_)
+    name = _NAMES.get(own)
+    return (text, type_) if own == type_ or name is None else (f"arrow_cast({text}\n, '{name}')", own)
 
 
-_VIEWS = {pa.string_view(): (pa.string(), "Utf8"), pa.binary_view(): (pa.binary(), "Binary")}
+_NAMES = {pa.string(): "Utf8", pa.binary(): "Binary"}
 
 
 _REWORDED = {

@@ -35,6 +35,7 @@ from ...host.function import Function
 from ...host.plain_structs import plain, plain_batch
 from ...host.runtime import Runtime
 from ...host.started import Bytes
+from ..connectors.schemas import schema_without_views
 from .accumulators import Accumulators, GroupAccumulator
 from .aggregates import Steps, list_functions
 from .feed import check_installed, no_rows
@@ -47,7 +48,6 @@ _LEAST_MEMORY = 64 << 20  # with less it cannot merge what it has on disk
 _THREAD_MEMORY = 128 << 20  # a thread that merges cannot take back what others sort with: with less, one sorts alone
 _TABLE_ROWS = 1 << 20  # beyond that, several threads read a table
 _BITS = {pa.float16(): pa.int16(), pa.float32(): pa.int32(), pa.float64(): pa.int64()}
-_VIEWS = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 
 
 KeysOf = Callable[[pa.RecordBatch], Bytes]
@@ -82,7 +82,7 @@ class Whole:
         for name in names:
             if names.count(name) > 1:
                 raise WrongQuery(f"there are two columns {name}: write AS and another name", None)
-        self.schema = pa.schema([(name, _VIEWS.get(type_, type_)) for name, type_ in zip(names, types, strict=True)])
+        self.schema = schema_without_views(pa.schema(list(zip(names, types, strict=True))))
 
     def _type_of(self, expression: RewrittenText) -> pa.DataType:
         """Of a step into JSON that is computed for each row, from columns of any of the tables."""

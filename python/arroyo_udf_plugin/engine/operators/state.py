@@ -136,8 +136,8 @@ class FunctionSnapshot:
         )
 
     def without_told(self, time: int | None) -> Self:
-        """Without the first watermarks that are not above this one, which the function behind it has been told: they
-        are the lowest of several slices, of which one had told it before."""
+        """Without its first watermarks up to `time`: the next function has been told them already, as after a merge of
+        slices."""
         if time is None:
             return self
         rest = itertools.dropwhile(lambda one: one[1] is not None and one[1] <= time, self.watermarks)

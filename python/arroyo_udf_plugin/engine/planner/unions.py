@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from ..connectors.cells import CellType
+from ..connectors.schemas import without_views
 from ..datafusion.feed import context
 from ..datafusion.query import Select
 from ..datafusion.tokens import quoted
@@ -84,4 +85,4 @@ def common_type(types: Sequence[pa.DataType]) -> pa.DataType | None:
         common = own.sql(text).to_arrow_table().schema.types[0]
     except Exception:
         return None
-    return {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}.get(common, common)
+    return without_views(common)
