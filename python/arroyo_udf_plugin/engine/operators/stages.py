@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...errors import InvalidState, UserCodeError, WouldBlock
-from ...host.answers import Answered, Waiting, Window
+from ...host.answers import STEP_ROWS, Answered, Waiting, Window
 from ...host.batches import contract_broken
 from ...host.policy import Decided, Policy
 from ...host.runtime import Runtime
@@ -266,8 +266,10 @@ class AsyncStage(CallStage):
             if self._rises(item):
                 self._watermarks.append((self._next_id, item))
             return
-        self._add(self._next_id, item)
-        self._next_id += len(item)
+        for start in range(0, len(item), STEP_ROWS):
+            part = item.slice(start, STEP_ROWS)
+            self._add(self._next_id, part)
+            self._next_id += len(part)
 
     def _add(self, first: int, block: Block) -> None:
         rows, piece = self._stage.prepare(block)
