@@ -21,7 +21,7 @@ from ...host.ordinals import ordinals
 from ..connectors import cells
 from .blocks import Block
 from .calls import ColumnArgument, PlacedCall, RepeatedArgument
-from .pace import STEP_ROWS
+from .pace import MOST_STEP_ROWS
 from .queued import SyncStage
 from .stages import Item, RunningStage
 
@@ -95,7 +95,7 @@ class FusedCalls:
                 for placed, arguments, is_wanted in zip(calls, self._arguments, wanted, strict=True)
             ]
         )
-        self._nulls = [pa.nulls(STEP_ROWS, placed.call.function.returns) for placed in calls]
+        self._nulls = [pa.nulls(MOST_STEP_ROWS, placed.call.function.returns) for placed in calls]
         self._schemas: tuple[pa.Schema, pa.Schema] | None = None
 
     def _condition(self, placed: PlacedCall) -> int | None:

@@ -31,7 +31,7 @@ from .blocks import Block, PartialRows
 from .failures import Failures
 from .group_stage import GroupPlan, GroupStage
 from .operator import Operator
-from .pace import STEP_ROWS, Pace
+from .pace import MOST_STEP_ROWS, Pace
 from .queued import QueuedStage
 from .stages import Dead, Item, in_order
 from .state import FunctionSnapshot, OperatorSnapshot
@@ -50,7 +50,7 @@ class GatherStage(QueuedStage):
         time = plan.grouping.time
         self._time = None if time is None else plan.given.schema.get_field_index(time)
         self._queue = collections.deque()
-        self._pace = Pace(STEP_ROWS)
+        self._pace = Pace(MOST_STEP_ROWS)
         self.on_their_way: Sequence[Block] = ()
         self.own_part: Callable[[Block], Block | None] = lambda block: block
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 
-STEP_ROWS = 32_768
+MOST_STEP_ROWS = 32_768
 STEP_SECONDS = 0.1  # of a step: the progress bar moves that often
 STEP_BYTES = 8 << 20  # of a step's results
 GROWTH = 8  # at most, from step to step
@@ -22,6 +22,6 @@ class Pace:
 
     def observe(self, rows: int, seconds: float, size: int) -> None:
         """Notes that a step of `rows` rows took `seconds`, with results of `size` bytes."""
-        by_time = int(rows * STEP_SECONDS / seconds) if seconds > 0 else STEP_ROWS
+        by_time = int(rows * STEP_SECONDS / seconds) if seconds > 0 else MOST_STEP_ROWS
         by_bytes = rows * STEP_BYTES // max(size, 1)
-        self.rows = max(1, min(by_time, by_bytes, self.rows * GROWTH, STEP_ROWS))
+        self.rows = max(1, min(by_time, by_bytes, self.rows * GROWTH, MOST_STEP_ROWS))

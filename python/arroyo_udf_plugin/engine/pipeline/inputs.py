@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..connectors.bad_records import decide
+from ..connectors.bad_records import BadRecords, decide
 from ..connectors.interface import Source
 from ..connectors.source import Rows
 from ..operators.blocks import Block, Columns
@@ -66,7 +66,8 @@ class OpenInput:
         Raises InvalidArgument.
         """
         block = self.columns.block(self._hidden(rows))
-        decided = decide(block.origin, getattr(self.declaration.model, "bad_records", "fail"))
+        policy: BadRecords = getattr(self.declaration.model, "bad_records", "fail")
+        decided = decide(block.origin, policy) if block.unread() else None
         if decided is None:
             return [block]
         self.failures.add(decided.failures)
