@@ -136,6 +136,10 @@ class LookupStage(FailingStage):
         if self._step.question.query is not None:
             await asyncio.wrap_future(self._step.question.query)
 
+    def _rows_of_step(self, block: Block) -> int:
+        """So few that a database is asked for the next ones while these leave."""
+        return min(super()._rows_of_step(block), STEP_ROWS)
+
     def _has_answer(self, step: Block) -> bool:
         if self._step is None:
             begun = time.perf_counter()

@@ -142,7 +142,11 @@ class SyncStage(QueuedStage, CallStage):
         return self._pass is not None and block.rows.num_columns > len(self.given.schema)
 
     def _rows_of_step(self, block: Block) -> int:
-        return len(block) if self._is_answered(block) else super()._rows_of_step(block)
+        if self._is_answered(block):
+            return len(block)
+        if self._function.vectorized:  # if it raises, a limited number of calls finds the rows that fail
+            return min(self._pace.rows, STEP_ROWS)
+        return self._pace.rows
 
     def _as_given(self, block: Block) -> Block:
         if self._pass is None or not self._is_answered(block):
