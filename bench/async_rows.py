@@ -4,16 +4,17 @@
 
 ROWS rows in batches of 8,192, ordered, with a timeout, CAP in flight: the whole path from this host through the ABI and
 the loop back into Arrow arrays. BENCH_LOOP (asyncio or uvloop, see udf.py) names the loop. Prints one line per turn, in
-CPU seconds: {"name": "plugin" | "slots" | "workers" | "tasks", "value": ...}.
+CPU seconds: {"name": "plugin" | "slots" | "handed" | "workers" | "tasks", "value": ...}.
 
-`slots` is nearest to the plugin: it follows each turn of the plugin, PAIRS times per round; the other two run once per
-round. All four warm up first. Results are compared after the clock has stopped.
+`slots` and `handed` are nearest to the plugin: they follow each turn of the plugin, PAIRS times per round; the other
+two run once per round. All five warm up first. Results are compared after the clock has stopped.
 """
 
 from __future__ import annotations
 
 import asyncio
 import importlib
+import itertools
 import json
 import os
 import sys
@@ -52,6 +53,7 @@ def main() -> None:
     expected = [row + 1 for row in rows]
     function: Callable[[int], Awaitable[int]] = getattr(references, name)
     sent = 0
+    handed = references.Handed(function, importlib.import_module(kind).new_event_loop(), CAP)
     with functions[name].start(ordered=True, timeout=10.0, allowed_in_flight=CAP) as runtime:
 
         def take_turn(way: str, count: int = ROWS) -> None:
@@ -60,23 +62,29 @@ def main() -> None:
             start = time.process_time()
             if way == "plugin":
                 result = through(runtime, sent, column.slice(0, count))
+            elif way == "handed":
+                result = handed.map(column.slice(0, count), BATCH_ROWS)
             else:
                 result = loop.run_until_complete(getattr(references, way)(function, rows[:count], CAP))
             spent = time.process_time() - start
             if way == "plugin":
                 sent += count
                 result = pa.chunked_array(result).to_pylist()
+            elif way == "handed":
+                pairs = [zip(numbers.to_pylist(), values.to_pylist(), strict=True) for numbers, values in result]
+                result = [value for _, value in sorted(itertools.chain.from_iterable(pairs))]
             assert result == expected[:count]
             if count == ROWS:
                 print(json.dumps({"name": way, "value": spent}), flush=True)
 
-        for way in ("plugin", "slots", "workers", "tasks"):
+        for way in ("plugin", "slots", "handed", "workers", "tasks"):
             take_turn(way, WARM_UP)
         for _ in range(ROUNDS):
-            for way in ("plugin", "slots") * PAIRS[name]:
+            for way in ("plugin", "slots", "handed") * PAIRS[name]:
                 take_turn(way)
             take_turn("workers")
             take_turn("tasks")
+    handed.stop()
     loop.close()
 
 

@@ -12,7 +12,7 @@ from async_rows import ROWS
 from conftest import HERE, LOOPS, figures, note, plugin_path
 
 # Limits of the ratio, on asyncio's own loop: "at most 1.35 times slots", "at least 20 times faster than tasks". The
-# lines for uvloop and workers have no goal; they show where time goes.
+# lines for uvloop, handed and workers have no goal; they show where time goes.
 GOALS = {
     ("at_once", "slots"): 1.35,
     ("at_once", "tasks"): 1 / 20,
@@ -23,11 +23,11 @@ GOALS = {
 }
 
 
-@pytest.mark.parametrize("reference", ["slots", "workers", "tasks"])
+@pytest.mark.parametrize("reference", ["slots", "handed", "workers", "tasks"])
 @pytest.mark.parametrize("name", ["at_once", "sleep_zero", "sleep_ms"])
 @pytest.mark.parametrize("loop", LOOPS)
 def test_async(benchmark: Any, loop: str, name: str, reference: str) -> None:
-    """The program runs once for all three references."""
+    """The program runs once for all references."""
     command = (sys.executable, HERE / "async_rows.py", plugin_path(".py"), name)
     found = benchmark.pedantic(figures, command, {"loop": loop}, rounds=1)
     subject = median(found["plugin"])
