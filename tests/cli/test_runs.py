@@ -17,8 +17,8 @@ import pytest
 
 from arroyo_udf_plugin import InvalidArgument, RowError, load
 from arroyo_udf_plugin.engine.file_run import Call, run
-from arroyo_udf_plugin.engine.operators.pace import GROWTH, STEP_BYTES, STEP_ROWS, STEP_SECONDS, Pace
-from arroyo_udf_plugin.host.answers import HELD_ROWS, Window
+from arroyo_udf_plugin.engine.operators.pace import GROWTH, MOST_STEP_ROWS, STEP_BYTES, STEP_SECONDS, Pace
+from arroyo_udf_plugin.host.answers import HELD_ROWS, STEP_ROWS, Window
 from arroyo_udf_plugin.host.policy import Action
 
 SOURCE = """
@@ -268,9 +268,9 @@ def test_steps_follow_time() -> None:
         fast.observe(fast.rows, fast.rows * 1e-7, fast.rows * 8)
         slow.observe(slow.rows, slow.rows * 1.0, slow.rows * 8)
         assert slow.rows == 1
-    assert sizes == [1, GROWTH, GROWTH**2, GROWTH**3, GROWTH**4, STEP_ROWS]
-    fast.observe(STEP_ROWS, 10 * STEP_SECONDS, STEP_ROWS * 8)
-    assert fast.rows == STEP_ROWS // 10
+    assert sizes == [1, GROWTH, GROWTH**2, GROWTH**3, GROWTH**4, MOST_STEP_ROWS]
+    fast.observe(MOST_STEP_ROWS, 10 * STEP_SECONDS, MOST_STEP_ROWS * 8)
+    assert fast.rows == MOST_STEP_ROWS // 10
 
 
 def test_steps_follow_the_size_of_results() -> None:

@@ -15,9 +15,8 @@ from collections.abc import Callable, Mapping
 import pyarrow as pa
 
 from ...errors import InvalidArgument
-from ...host.ordinals import ordinals
 from .options import TYPED_BATCH_ROWS
-from .source import Rows
+from .source import Rows, row_numbers
 
 
 @functools.lru_cache(maxsize=8)  # slices read a few files at a time
@@ -27,7 +26,7 @@ def _repeated(file: str) -> pa.StringArray:
 
 _VALUES: Mapping[str, tuple[pa.DataType, Callable[[Rows], pa.Array]]] = {
     "filename": (pa.string(), lambda rows: _repeated(rows.file).slice(0, rows.batch.num_rows)),
-    "row": (pa.int64(), lambda rows: ordinals(rows.batch.num_rows, rows.first, "int64")),
+    "row": (pa.int64(), lambda rows: row_numbers(rows.first, rows.batch.num_rows, "int64")),
 }
 KEYS = tuple(_VALUES)
 

@@ -17,8 +17,8 @@ def index_of(schema: pa.Schema, name: str, where: str = "") -> int:
 
 
 def without_views(type_: pa.DataType) -> pa.DataType:
-    """The same with texts and bytes instead of views of them, which few know: pyarrow can neither take nor filter rows
-    that have some."""
+    """The same with texts and bytes instead of views of them, also in lists and structs. Few know views: pyarrow can
+    neither take nor filter rows that have some."""
     if pa.types.is_string_view(type_):
         return pa.string()
     if pa.types.is_binary_view(type_):
@@ -36,6 +36,14 @@ def _field_without_views(field: pa.Field) -> pa.Field:
 
 def schema_without_views(schema: pa.Schema) -> pa.Schema:
     return pa.schema(map(_field_without_views, schema), schema.metadata)
+
+
+def bytes_of_rows(rows: pa.RecordBatch) -> int:
+    """In memory."""
+    try:
+        return int(rows.nbytes)
+    except pa.ArrowTypeError:  # the first versions of pyarrow with views cannot count theirs
+        return int(rows.get_total_buffer_size())
 
 
 def with_schema(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

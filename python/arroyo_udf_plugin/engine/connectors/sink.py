@@ -23,7 +23,7 @@ from .disk import Disk
 from .json_writer import JsonWriter
 from .options import BATCH_ROWS, Writing
 from .place import MemoryPlace, ObjectPlace, Place, kind_of_output, place_of
-from .schemas import index_of
+from .schemas import bytes_of_rows, index_of
 from .text_lines import TextWriter
 from .typed import TypedWriter
 
@@ -195,11 +195,3 @@ def check_writing(path: str, schema: pa.Schema, writing: Writing) -> None:
     writing = dataclasses.replace(writing, format=kind_of_output(path, writing.format).format)
     with FileSink(os.devnull, schema, writing, name=path):
         pass
-
-
-def bytes_of_rows(batch: pa.RecordBatch) -> int:
-    """In memory."""
-    try:
-        return int(batch.nbytes)
-    except pa.ArrowTypeError:  # the first versions of pyarrow with views of lists cannot count theirs
-        return int(batch.get_total_buffer_size())

@@ -16,7 +16,7 @@ from .inputs import InputFile, opened
 from .interrupt import Interrupt
 from .options import Writing
 from .piece import Piece, TextBlock
-from .schemas import schema_without_views
+from .schemas import bytes_of_rows, schema_without_views
 
 _BATCH_BYTES = 16 << 20
 COMPRESSIONS = {
@@ -71,13 +71,14 @@ class TypedReader:
         """Batches of these columns, each with the number of its first row; they have fewer rows if those are large.
         start: the first row to read. block: there is none."""
         for row, whole in self._batches(columns, most_rows, start):
-            n_rows = _most_rows(most_rows, whole.num_rows, whole.nbytes)
-            for offset in range(max(0, start - row), whole.num_rows, n_rows):
+            count = -(-whole.num_rows // _most_rows(most_rows, whole.num_rows, bytes_of_rows(whole)))
+            n_rows = -(-whole.num_rows // max(1, count))  # of each, so that none has just a few
+            for offset in range(max(0, start - row), whole.num_rows, n_rows or 1):
                 yield row + offset, whole.slice(offset, n_rows), {}, None
 
 
 def _most_rows(most: int, n_rows: int, n_bytes: int) -> int:
-    """Of a batch, if so many rows have so many bytes."""
+    """How many rows a batch may have: at most `most`, and `_BATCH_BYTES` if `n_rows` rows have `n_bytes`."""
     return max(1, min(most, _BATCH_BYTES * n_rows // max(1, n_bytes)))
 
 
@@ -94,20 +95,28 @@ def _parquet_batches(
     """Batches of at most so many rows, from the row group of the row `start` on."""
     metadata = parquet.metadata
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-    n_bytes = sum(group.total_byte_size for group in groups)
-    rows = _most_rows(rows, metadata.num_rows, n_bytes)
     row, first = 1, 0
     while first < len(groups) and row + groups[first].num_rows <= start:
         row += groups[first].num_rows
         first += 1
     names = [schema.field(index).name for index in columns]
     is_whole = len(columns) == len(schema)
+    rows = _most_rows(rows, metadata.num_rows, _bytes_of(metadata, groups, None if is_whole else names))
     batches = parquet.iter_batches(
         batch_size=rows,
         row_groups=range(first, len(groups)),
         columns=None if is_whole else names,
     )
     yield from _numbered(batches if is_whole else (batch.select(names) for batch in batches), row)
+
+
+def _bytes_of(metadata: Any, groups: list[Any], names: list[str] | None) -> int:
+    """Of these columns, encoded but not compressed. None: of all."""
+    if names is None:
+        return sum(group.total_byte_size for group in groups)
+    paths = [metadata.schema.column(leaf).path for leaf in range(metadata.num_columns)]
+    leaves = [leaf for leaf, path in enumerate(paths) if any(f"{path}.".startswith(f"{name}.") for name in names)]
+    return sum(group.column(leaf).total_uncompressed_size for group in groups for leaf in leaves)
 
 
 class TypedWriter:

@@ -28,7 +28,7 @@ from ...errors import InvalidArgument, WrongCheckpoints
 from .folder import Folder
 from .interface import Json, LaterRows, Sealed, later_epochs
 from .parts_sink import PART, WAITING, PartsSink
-from .sink import bytes_of_rows
+from .schemas import bytes_of_rows
 
 MOST_BYTES = 64 << 20
 """Of an epoch's rows: with more, they do not wait."""

@@ -77,7 +77,7 @@ class Query:
             pa.field(field.name, pa.string() if i in self._cells else field.type) for i, field in enumerate(given)
         )
         self._given_metadata = given.metadata
-        self._numbers = ordinals(0, type_="uint32")  # of the last batch's rows: most batches have as many
+        self._numbers = ordinals(0, type_="uint32")  # of the longest batch's rows
         self._required = []
         for name in select.required:
             if (position := self._given.get_field_index(name)) < 0:
@@ -132,9 +132,9 @@ class Query:
             if length:
                 yield Found(self._selected(batch, self._columns), None)
             return
-        if len(self._numbers) != length:
+        if len(self._numbers) < length:
             self._numbers = ordinals(length, type_="uint32")
-        numbers = self._numbers
+        numbers = self._numbers if len(self._numbers) == length else self._numbers.slice(0, length)
         if incomplete:
             yield from (Failed(row, f"column {name!r} is null, and NOT NULL") for row, name in incomplete.items())
             complete = pa.array([row not in incomplete for row in range(length)])

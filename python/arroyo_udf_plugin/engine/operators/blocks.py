@@ -19,12 +19,11 @@ import pyarrow.compute as pc
 
 from ...errors import InvalidArgument
 from ...host import few
-from ...host.ordinals import ordinals
 from ...host.policy import LETTER
 from ..connectors.cells import CellType, decoded
-from ..connectors.options import BATCH_ROWS, TYPED_BATCH_ROWS
+from ..connectors.options import TYPED_BATCH_ROWS
 from ..connectors.schemas import index_of
-from ..connectors.source import Rows
+from ..connectors.source import Rows, row_numbers
 from . import keys
 
 ORIGIN = pa.schema([("file", pa.string()), ("row", pa.uint64()), ("unread", pa.string()), ("key", pa.binary())])
@@ -54,13 +53,13 @@ class Consecutive:
     length: int
 
     def slice(self, start: int, length: int) -> Consecutive:
-        """length: of what is there."""
+        """Not beyond the end."""
         return Consecutive(self.file, self.first + start, length)
 
     @functools.cached_property
     def rows(self) -> pa.RecordBatch:
         """`ORIGIN`."""
-        return _origins(self.file, self.length, _numbers(self.first, self.length))
+        return _origins(self.file, self.length, row_numbers(self.first, self.length))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,7 +69,7 @@ class Block:
     rows: the columns of the source, or of a query, then those that the functions so far have added.
     origins: where they come from, `ORIGIN`; behind a query also the source's own columns, if dead letters want them.
         Few ask, so those of a source's rows are made for the first who does.
-    of: which of `origins` each row comes from; None: from the one in its place. Nobody copies them before, either.
+    of: which of `origins` each row comes from; None: from the one in its place. They are copied when somebody asks.
     """
 
     rows: pa.RecordBatch
@@ -261,7 +260,7 @@ def _origin(rows: Rows) -> pa.RecordBatch | Consecutive:
     length = rows.batch.num_rows
     if rows.numbers is None and not rows.refused:
         return Consecutive(rows.file, rows.first, length)
-    numbers = _numbers(rows.first, length) if rows.numbers is None else rows.numbers
+    numbers = row_numbers(rows.first, length) if rows.numbers is None else rows.numbers
     return _origins(rows.file, length, numbers, _unread(rows.refused, length))
 
 
@@ -269,12 +268,6 @@ def _origins(file: str, length: int, numbers: pa.Array, unread: pa.Array | None 
     read = _ALL_READ.slice(0, length) if unread is None else unread
     columns = [_repeated(file).slice(0, length), numbers, read, _NO_KEYS.slice(0, length)]
     return pa.RecordBatch.from_arrays(columns, schema=ORIGIN)
-
-
-def _numbers(first: int, length: int) -> pa.Array:
-    """first, first + 1, ...; `ordinals` is fast for as many as a batch of text has."""
-    pieces = [ordinals(min(BATCH_ROWS, length - at), first + at) for at in range(0, length or 1, BATCH_ROWS)]
-    return pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces)
 
 
 @functools.lru_cache(maxsize=8)  # slices read a few files at a time

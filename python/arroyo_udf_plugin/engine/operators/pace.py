@@ -1,4 +1,4 @@
-"""How many rows a step of a sync function has: few at first, then as many as time and memory allow.
+"""How many rows a step of a sync function or a query has: few at first, then as many as time and memory allow.
 
 A slow function's first result shows at once, a fast one gets whole batches, and large results do not fill the memory.
 The sizes follow what the latest rows took. (`host.answers.Window` does this for async functions.)
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 
-MOST_STEP_ROWS = 32_768
+from ..connectors.options import TYPED_BATCH_ROWS
+
+MOST_STEP_ROWS = TYPED_BATCH_ROWS  # so a step may be a whole batch
 STEP_SECONDS = 0.1  # of a step: the progress bar moves that often
 STEP_BYTES = 8 << 20  # of a step's results
 GROWTH = 8  # at most, from step to step

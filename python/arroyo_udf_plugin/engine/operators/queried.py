@@ -7,11 +7,12 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ...host.answers import STEP_ROWS
 from ...host.policy import Policy
 from ..datafusion.query import Found, Query, Select
 from .blocks import Block, Given
 from .keys import RowParts
-from .pace import MOST_STEP_ROWS, Pace
+from .pace import Pace
 from .queued import FailingStage, part_of
 from .stages import Item
 from .state import StateIdentity, hash_of
@@ -52,7 +53,7 @@ class QueryStage(FailingStage):
         super().__init__(plan, plan.identity, plan.given, policy)
         self._query, self._key = Query(plan.select, plan.given.schema), plan.key
         self._queue = collections.deque()
-        self._pace = Pace(MOST_STEP_ROWS)
+        self._pace = Pace(STEP_ROWS)
 
     def _answer(self, block: Block) -> tuple[int, Iterator[Item]]:
         begun = time.perf_counter()

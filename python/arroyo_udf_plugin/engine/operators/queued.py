@@ -144,9 +144,10 @@ class SyncStage(QueuedStage, CallStage):
     def _rows_of_step(self, block: Block) -> int:
         if self._is_answered(block):
             return len(block)
-        if self._function.vectorized:  # if it raises, a limited number of calls finds the rows that fail
-            return min(self._pace.rows, STEP_ROWS)
-        return self._pace.rows
+        # Two things are said of all rows of a call: how many further calls find those for which a vectorized function
+        # raises, and the timeout in a worker process.
+        is_whole = self._function.vectorized or self._function.timeout is not None
+        return min(self._pace.rows, STEP_ROWS) if is_whole else self._pace.rows
 
     def _as_given(self, block: Block) -> Block:
         if self._pass is None or not self._is_answered(block):
