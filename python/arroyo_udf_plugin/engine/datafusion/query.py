@@ -121,8 +121,13 @@ class Query:
                 return WrongQuery(error_message(cause), name)
         return WrongQuery(error_message(error), None)
 
+    @property
+    def is_in_order(self) -> bool:
+        """Whether rows that fail come in their order, too: those without a value that is required come first."""
+        return not self._required
+
     def run(self, batch: pa.RecordBatch) -> Iterator[Found | Failed]:
-        """batch: in the schema that was given. Rows come in their order."""
+        """batch: in the schema that was given. Rows that are found come in their order."""
         if self._cells:
             columns = [decoded(column) for column in batch.columns]
             batch = pa.RecordBatch.from_arrays(columns, schema=self._given)

@@ -12,7 +12,7 @@ from ...host.policy import Policy
 from ..datafusion.query import Found, Query, Select
 from .blocks import Block, Given
 from .keys import RowParts
-from .pace import Pace
+from .pace import STEP_SECONDS, Pace
 from .queued import FailingStage, part_of
 from .stages import Item
 from .state import StateIdentity, hash_of
@@ -58,7 +58,7 @@ class QueryStage(FailingStage):
     def _answer(self, block: Block) -> tuple[int, Iterator[Item]]:
         begun = time.perf_counter()
         items: list[Item] = []
-        answered = failed = 0
+        n_rows, answered, failed = len(block), 0, 0
         parts = None if self._key is None else RowParts(self._key)
         for answer in self._query.run(block.rows):
             if isinstance(answer, Found):
@@ -67,9 +67,12 @@ class QueryStage(FailingStage):
             else:
                 items += self._failed(block, {answer.position: answer.text})
                 failed += 1
-        self.counts.rows += len(block) - failed
-        self.counts.values += len(block) - failed
+                if self._query.is_in_order and time.perf_counter() - begun > STEP_SECONDS:
+                    n_rows = answer.position + 1  # each row that fails takes long, and others may fail, too
+                    break
+        self.counts.rows += n_rows - failed
+        self.counts.values += n_rows - failed
         # Only lists that become rows make results that are larger than what they come from.
-        size = sum(item.nbytes for item in items if isinstance(item, Block)) if answered > len(block) else 0
-        self._pace.observe(len(block), time.perf_counter() - begun, size)
-        return len(block), iter(items)
+        size = sum(item.nbytes for item in items if isinstance(item, Block)) if answered > n_rows else 0
+        self._pace.observe(n_rows, time.perf_counter() - begun, size)
+        return n_rows, iter(items)
