@@ -110,6 +110,20 @@ def test_rows_are_known_if_the_file_says_so(tmp_path: Path, table: pa.Table) -> 
         assert [rows.batch.num_rows for rows in source] == [7]
 
 
+@pytest.mark.parametrize("ending", [".arrow", ".arrows"])
+def test_a_large_dictionary_makes_no_small_batches(
+    tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dictionary = pa.array([f"{i:01000}" for i in range(1000)])
+    table = pa.table({"x": pa.DictionaryArray.from_arrays(pa.array(range(1000), pa.int32()), dictionary)})
+    with pa.OSFile(str(tmp_path / f"rows{ending}"), "w") as file:
+        new = pa.ipc.new_file if ending == ".arrow" else pa.ipc.new_stream
+        with new(file, table.schema) as writer:
+            writer.write_table(table)
+    monkeypatch.setattr("arroyo_udf_plugin.engine.connectors.typed._BATCH_BYTES", 100_000)
+    assert [rows.batch.num_rows for rows in rows_of(tmp_path / f"rows{ending}")] == [1000]
+
+
 def test_large_columns_that_are_not_read_make_no_small_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     structs = [{"x": f"{i:01000}"} for i in range(1000)]
     path = write(tmp_path / "rows.parquet", pa.table({"a": structs, "a.b": range(1000), "ab": range(1000)}))

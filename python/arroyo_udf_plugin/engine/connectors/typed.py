@@ -71,10 +71,16 @@ class TypedReader:
         """Batches of these columns, each with the number of its first row; they have fewer rows if those are large.
         start: the first row to read. block: there is none."""
         for row, whole in self._batches(columns, most_rows, start):
-            count = -(-whole.num_rows // _most_rows(most_rows, whole.num_rows, bytes_of_rows(whole)))
+            count = -(-whole.num_rows // _most_rows(most_rows, whole.num_rows, _bytes_of_pieces(whole)))
             n_rows = -(-whole.num_rows // max(1, count))  # of each, so that none has just a few
             for offset in range(max(0, start - row), whole.num_rows, n_rows or 1):
                 yield row + offset, whole.slice(offset, n_rows), {}, None
+
+
+def _bytes_of_pieces(whole: pa.RecordBatch) -> int:
+    """What pieces of a batch have together, without what each of them has: dictionaries."""
+    own = [place for place, type_ in enumerate(whole.schema.types) if not pa.types.is_dictionary(type_)]
+    return bytes_of_rows(whole if len(own) == whole.num_columns else whole.select(own))
 
 
 def _most_rows(most: int, n_rows: int, n_bytes: int) -> int:
