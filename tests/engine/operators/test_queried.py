@@ -43,8 +43,7 @@ def test_a_step_that_takes_long_is_cut(rows: list[tuple[int, int | None]], is_re
     failing = [at for at, (n, m) in enumerate(rows, 1) if n == 0 or (is_required and m is None)]
     assert sorted(dead) == failing
     assert found == [(at, int(12 / n)) for at, (n, _) in enumerate(rows, 1) if at not in failing and n != 2]
-    divided = [at for at in failing if rows[at - 1][0] == 0]
-    if not is_required:
-        assert n_turns == len(divided) + (len(rows) not in divided)
+    if not is_required:  # further steps may be small, as the pace wants
+        assert n_turns >= len(failing) + (len(rows) not in failing)
     (stage,) = operator.stages
     assert (stage.counts.rows, stage.counts.errors) == (len(rows), len(failing))
