@@ -13,10 +13,19 @@ from waiting import until
 
 from arroyo_udf_plugin.engine.connectors.changes.changes_partition import ChangesPartition
 from arroyo_udf_plugin.engine.connectors.changes.postgresql_cdc import PostgresqlChanges
-from arroyo_udf_plugin.engine.connectors.interface import Json
+from arroyo_udf_plugin.engine.connectors.interface import Json, Partition
 from arroyo_udf_plugin.engine.connectors.source import Rows
 
 EVERYTHING = {key: key for key in ("op", "before", "after", "unsent", "lsn", "xid", "committed")}
+
+
+async def read_beyond(partition: Partition, lsn: int) -> Json:
+    """Reads until the position is behind `lsn`, and returns it. A row may come before its commit, which moves it."""
+    position = partition.position()
+    while position.get("lsn", lsn) <= lsn:
+        assert await partition.read() is not None
+        position = partition.position()
+    return position
 
 
 class FollowedTable:

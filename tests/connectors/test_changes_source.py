@@ -14,7 +14,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from published import EVERYTHING, FollowedTable, maker, replayed
+from published import EVERYTHING, FollowedTable, maker, read_beyond, replayed
 from waiting import until
 
 from arroyo_udf_plugin.engine.connectors.changes import follower
@@ -477,10 +477,7 @@ def test_what_is_confirmed_may_go(make: Make) -> None:
         with contextlib.closing(partition):
             ((before,),) = table.sql(confirmed, table.slot)
             table.insert(1)
-            at = partition.position()
-            while at.get("lsn", before) <= before:  # a row may come before its commit
-                assert await partition.read() is not None
-                at = partition.position()
+            at = await read_beyond(partition, before)
             assert table.sql(confirmed, table.slot) == [(before,)]
             source.announce({table.partition: at})  # type: ignore[attr-defined]
             until(lambda: table.sql(confirmed, table.slot)[0][0] >= at["lsn"], "the confirmation")
